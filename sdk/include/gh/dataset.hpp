@@ -1,0 +1,62 @@
+// The contract of a data set: samples as they lie on disk or in memory. Decoding, thinning, augmentation, batching and threads are
+// the host's.
+#pragma once
+
+#include "gh/error.hpp"
+#include "gh/params.hpp"
+#include "gh/tensor.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh {
+inline namespace v1 {
+
+// Takes one sample. The memory handed over needs to live only until the call returns.
+class GH_API SampleSink {
+ public:
+  virtual ~SampleSink();
+  virtual void vector(std::span<const float> values) = 0;
+  virtual void pixels(std::span<const uint8_t> values, int64_t height, int64_t width, int64_t channels) = 0;  // HWC
+  // A compressed image file (JPEG, PNG); `origin` names it in messages.
+  virtual void encoded(std::span<const uint8_t> bytes, std::string_view origin) = 0;
+};
+
+enum class TargetKind : int {
+  none = 0,
+  classes = 1,  // targets() is [N] int64
+  multi = 2,    // [N, L] uint8, several labels each
+  real = 3      // [N] float64
+};
+
+// All const functions may be called from any number of threads.
+class GH_API Split {
+ public:
+  virtual ~Split();
+  virtual int64_t size() const = 0;
+  virtual TargetKind target_kind() const = 0;
+  virtual at::Tensor targets() const = 0;                 // undefined for TargetKind::none
+  virtual std::vector<std::string> class_names() const;   // may be empty
+  // Shape of every sample as a tensor, ([D] or [C,H,W]), or empty when samples differ in size.
+  virtual std::vector<int64_t> sample_shape() const = 0;
+  virtual void read(int64_t index, SampleSink& sink) const = 0;  // hands exactly one sample to the sink
+  // Changes when the content does; recorded with every result.
+  virtual std::string fingerprint() const = 0;
+  virtual void* query(const char* interface_id);
+};
+
+class GH_API Dataset {
+ public:
+  virtual ~Dataset();
+  virtual std::vector<std::string> splits() const = 0;  // "train" and usually "test"
+  // Opens a split; ErrorCode::missing_data says what to fetch from where. `seed` is for generated data.
+  virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed) const = 0;
+  virtual void* query(const char* interface_id);
+};
+
+}  // namespace v1
+}  // namespace gh

@@ -1,0 +1,81 @@
+// The contract of an evaluator: a trained encoder and labelled splits in; metrics, tables and pictures out.
+#pragma once
+
+#include "gh/error.hpp"
+#include "gh/host.hpp"
+#include "gh/params.hpp"
+#include "gh/tensor.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh {
+inline namespace v1 {
+
+enum class FeatureLevel : int {
+  input = 0,     // the sample as the network sees it
+  backbone = 1,  // encoder output
+  embedding = 2  // what harmonize() sees
+};
+
+// Plugin to host: carries its size, so that later minors can append.
+struct FeatureRequest {
+  uint32_t struct_size = sizeof(FeatureRequest);
+  FeatureLevel level = FeatureLevel::backbone;
+  std::string_view split = "train";  // "train" is the thinned training set; other names are the data set's
+  std::string_view views = "plain";  // a pipeline of the recipe, or "plain"
+};
+
+// Host to plugin; later minors append.
+struct Features {
+  at::Tensor x;                         // [N, D] float32, CPU, evaluation mode, no gradient
+  at::Tensor targets;                   // as Split::targets(); undefined where the split has none
+  std::vector<std::string> class_names;  // may be empty
+};
+
+// Known before training, so that an evaluator can refuse early. Host to plugin; later minors append.
+struct EvalFacts {
+  std::vector<std::string> splits;
+  bool class_targets = false;
+  bool real_targets = false;
+  std::vector<int64_t> sample_shape;
+};
+
+// Valid during evaluate(). Training thread.
+class GH_API Evaluation {
+ public:
+  virtual ~Evaluation();
+  virtual const RunFacts& facts() const = 0;
+  virtual Random random(std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
+  virtual const Features& features(const FeatureRequest& request) = 0;  // cached for this evaluation
+  virtual at::Tensor class_counts() = 0;  // [C] int64, of the thinned training set
+  // A trainable copy of the encoder; the run's own stays as it is.
+  virtual std::shared_ptr<Encoder> clone_encoder() = 0;
+  // Batches of a split, shuffled by `epoch` (negative: in order), for fine-tuning. Stops early when `use` returns false.
+  virtual void each_batch(const FeatureRequest& request, int64_t batch, int64_t epoch,
+                          const std::function<bool(const at::Tensor& x, const at::Tensor& targets)>& use) = 0;
+
+  // Results. Names are [a-z0-9_]; `definition` is printed beside the number. A NaN is shown as "—".
+  virtual void metric(std::string_view name, double value, std::string_view definition) = 0;
+  virtual void table(std::string_view name, std::string_view caption, std::span<const std::string> columns,
+                     std::span<const std::vector<std::string>> rows) = 0;
+  virtual void picture(std::string_view name, std::string_view caption, std::string_view mime, std::string_view bytes) = 0;
+  virtual void say(Severity severity, std::string_view message) = 0;
+  virtual void* query(const char* interface_id) = 0;
+};
+
+class GH_API Evaluator {
+ public:
+  virtual ~Evaluator();
+  virtual void check(const EvalFacts& facts, Complaints& out) const;
+  virtual void evaluate(Evaluation& evaluation) = 0;
+  virtual void* query(const char* interface_id);
+};
+
+}  // namespace v1
+}  // namespace gh

@@ -1,0 +1,116 @@
+// The contract of a self-supervised method. Most methods with two views derive from gh::TwoViewMethod (gh/two_view.hpp), which
+// leaves them one function to write; this is the whole of it. Order of calls:
+//
+//   construct(params) → check → plan_stages → build
+//   for each stage:  begin_stage → trainable → visit_state
+//     for each epoch:  begin_epoch → { step → before_update → (optimiser) → after_update }… → end_epoch
+//   → end_stage
+//   encoder / embed whenever an evaluator asks.
+//
+// On resume the same calls run up to the point of the checkpoint's stage; visit_state then loads. All on the training thread.
+#pragma once
+
+#include "gh/error.hpp"
+#include "gh/host.hpp"
+#include "gh/params.hpp"
+#include "gh/state.hpp"
+#include "gh/tensor.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace gh {
+inline namespace v1 {
+
+// Host to plugin; later minors append.
+struct Batch {
+  std::span<const at::Tensor> views;  // each [B, …view shape]
+  at::Tensor indices;                 // [B] int64, position in the training set
+  at::Tensor labels;                  // [B] int64; undefined unless the component declares GH_SEES_LABELS
+  int64_t global_size = 0;            // samples of this step over all ranks
+};
+
+// Plugin to host: carries its size, so that later minors can append.
+struct HarmonizeOptions {
+  uint32_t struct_size = sizeof(HarmonizeOptions);
+  uint32_t track = 1;  // 0: leave momentum table and prior alone (second branch of SDCLR)
+};
+
+// One optimiser step. `backward` may be called several times: gradients add up, each loss scaled by the host (loss scaling,
+// accumulation). Ranks are reduced once, after step() returns, unless reduce_gradients() did so earlier.
+class GH_API Step {
+ public:
+  virtual ~Step();
+  virtual void backward(const at::Tensor& loss) = 0;  // scalar
+  // w·L_GH of the two embeddings [B, width], weight included; an exact zero while GH is off or warming up. Add it to the loss.
+  virtual at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions& options) = 0;
+  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2) { return harmonize(z1, z2, HarmonizeOptions{}); }
+  // For sharpness-aware steps: makes .grad the unscaled mean over ranks now; then throws it away.
+  virtual void reduce_gradients() = 0;
+  virtual void discard_gradients() = 0;
+  virtual void* query(const char* interface_id) = 0;
+};
+
+// Receives the stages of a run. A method that adds none has one stage, "train", of train.epochs.
+class GH_API Stages {
+ public:
+  virtual ~Stages();
+  virtual void add(std::string_view name, int64_t epochs) = 0;  // epochs 0: only begin_stage and end_stage run
+};
+
+// Receives what the optimiser trains in the stage that begins.
+enum class Policy : int {
+  normal = 0,
+  no_decay = 1,   // no weight decay, no layer-wise scaling: bias and normalisation
+  fixed_rate = 2  // its learning rate ignores the schedule (SimSiam's predictor)
+};
+class GH_API Trainables {
+ public:
+  virtual ~Trainables();
+  // `rate` multiplies the learning rate.
+  virtual void add(const at::Tensor& parameter, Policy policy, double rate) = 0;
+};
+// Every parameter of a module with Policy::normal; the recipe decides whether bias and norm decay.
+GH_API void add_all(Trainables& out, const Module& module);
+
+class GH_API SslMethod {
+ public:
+  virtual ~SslMethod();
+
+  // Complains about what cannot work (number of views, batch, queue longer than the data). After the data is
+  // opened, before anything is built.
+  virtual void check(const RunFacts& facts, Complaints& out) const;
+  virtual void plan_stages(const RunFacts& facts, Stages& out) const;
+
+  // Makes networks and buffers. `host` stays valid for the life of the method.
+  virtual void build(Host& host) = 0;
+  // Width of what step() passes to harmonize(). After build().
+  virtual int64_t embedding_width() const = 0;
+
+  virtual void begin_stage(Host& host);
+  // Samples of the stage as positions in the training set [n] int64, or undefined for all. After begin_stage().
+  virtual at::Tensor stage_samples() const;
+  virtual void trainable(Trainables& out) = 0;
+  virtual void end_stage(Host& host);
+
+  virtual void begin_epoch(Host& host);
+  virtual void step(const Batch& batch, Step& step) = 0;
+  virtual void before_update(Host& host);  // gradients are reduced and unscaled; the optimiser is next
+  virtual void after_update(Host& host);
+  virtual void end_epoch(Host& host);
+
+  // Train or evaluation mode of every network it owns.
+  virtual void train(bool on) = 0;
+  // What evaluators probe (dense branch, online encoder, student, …).
+  virtual std::shared_ptr<Encoder> encoder() = 0;
+  // The embedding that harmonize() sees, [B, embedding_width()].
+  virtual at::Tensor embed(const at::Tensor& x) = 0;
+
+  virtual void visit_state(State& state) = 0;
+  virtual void* query(const char* interface_id);
+};
+
+}  // namespace v1
+}  // namespace gh

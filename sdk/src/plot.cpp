@@ -1,0 +1,1 @@
+#include "gh/plot.hpp"
