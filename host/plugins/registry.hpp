@@ -4,53 +4,18 @@
 
 #include "gh/component.hpp"
 #include "plugins/elf_note.hpp"
+#include "plugins/plugin_error.hpp"
+#include "plugins/search_path.hpp"
 #include "recipe/recipe.hpp"
 
+#include <chrono>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace gh::host {
-
-enum class PluginErrorCode {
-  not_found,             // 1 no such file
-  unsafe_permissions,    // 2 file or a directory above it can be written by everybody
-  unreadable,            // 3 cannot be opened or read
-  not_elf,               // 4 a script, a text, an empty file
-  truncated,             //   the file ends before its headers say
-  wrong_architecture,    //   another machine or not a shared library
-  no_note,               //   not built with gh_add_plugin()
-  sdk_major,             // 5 other SDK major
-  sdk_minor,             //   newer SDK minor than the host
-  fingerprint,           //   LibTorch, compiler, standard library, … differ
-  cpu_level,             //   needs a newer processor
-  foreign_library,       //   brings a LibTorch or OpenMP of its own
-  duplicate,             //   the same build twice
-  load_failed,           // 6 dlopen said no (missing symbol, missing library)
-  crashed,               //   died while loading: signal, exit()
-  timed_out,             //   did not finish loading
-  no_entry,              // 7 entry symbol missing
-  entry_failed,          //   entry returned non-zero or threw
-  null_manifest,
-  bad_magic,
-  bad_size,
-  manifest_mismatch,     //   manifest and ELF note disagree
-  bad_manifest,          // 8 missing strings, unknown kind, null create, …
-  bad_schema,
-  duplicate_id,          // 9 component id taken, within the plugin or by another
-  create_failed,         // 10
-  conformance,           //   `plugins check` found the component breaking its contract
-};
-std::string_view name_of(PluginErrorCode code);
-
-struct PluginError {
-  PluginErrorCode code;
-  std::filesystem::path file;
-  std::string message;  // names file, expected and found
-};
 
 struct ComponentInfo {
   gh_kind kind;
@@ -76,23 +41,21 @@ struct LoadedPlugin {
 // A plugin file that was found; nothing of it has run.
 struct PluginFile {
   std::filesystem::path file;
-  std::string origin;                   // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
-  std::optional<PluginNote> note;       // absent when `error` says why
-  std::optional<PluginError> error;
+  std::string origin;  // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
+  std::optional<PluginNote> note;   // as far as it could be read
+  std::optional<PluginError> error;  // why it is not used
+  // An earlier file of the path has the same name or provides one of its components, so this one is not used at all.
   std::optional<std::filesystem::path> shadowed_by;
+
+  bool usable() const { return !error && !shadowed_by; }
 };
 
-// Where plugins are looked for, in order. Absolute; never the working directory.
-struct SearchPath {
-  struct Place {
-    std::filesystem::path path;  // a directory, or one file
-    std::string origin;
-  };
-  std::vector<Place> places;
+struct LoadOptions {
+  // How long a plugin may take to load before it counts as hanging.
+  std::chrono::milliseconds probe_timeout{10'000};
+  // False only in a process that is itself a child made for the purpose.
+  bool probe = true;
 };
-// --plugin arguments, GHHOST_PLUGIN_PATH (ignored when the program has raised rights), the user's directory
-// ($XDG_DATA_HOME/ghhost/plugins), then ../lib/ghhost/plugins beside the program.
-SearchPath default_search_path(const std::vector<std::string>& plugin_arguments);
 
 // Owns a component made by a plugin; destroys it with the plugin's own function.
 struct ComponentDeleter {
@@ -103,25 +66,30 @@ struct ComponentDeleter {
 template <class Interface>
 using ComponentPtr = std::unique_ptr<Interface, ComponentDeleter>;
 
+// Main thread, before workers start; create() and info() afterwards from any thread. Plugins stay in memory when it goes.
 class Registry : public Catalog {
  public:
-  explicit Registry(SearchPath path);
+  explicit Registry(SearchPath path, LoadOptions options = {});
   ~Registry() override;
 
-  // Steps 1–5 for every file on the search path; runs no plugin code. Sorted by place, then name.
+  const SearchPath& search_path() const;
+
+  // Steps 1–5 for every file on the search path; runs no plugin code. Sorted by place, then name. Read on first use.
   const std::vector<PluginFile>& files() const;
 
-  // All ten steps for one file; components become available all or none.
+  // All steps for one file, on the search path or not; components become available all or none. A file that is loaded already
+  // stays so.
   std::optional<PluginError> load(const std::filesystem::path& file);
   const std::vector<LoadedPlugin>& loaded() const;
 
-  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id.
+  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id. Other files, however broken, do not
+  // matter. `schema` stays valid as long as the registry.
   Found find(gh_kind kind, const std::string& id) override;
 
-  // Every kind/id that some usable file provides.
+  // Ids of that kind that some usable file provides, sorted.
   std::vector<std::string> provided(gh_kind kind) const;
 
-  const ComponentInfo& info(gh_kind kind, const std::string& id) const;  // must be loaded
+  const ComponentInfo& info(gh_kind kind, const std::string& id) const;  // must be loaded; ErrorCode::internal otherwise
 
   // Makes a component. What create throws becomes a gh::Error that names component, code and message. `params` must outlive it.
   template <class Interface>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,7 +11,10 @@
 
 namespace gh::host {
 
-// Where a key or value was written. `file` is a path, "command line", or empty for a default.
+// `file` of what was written as an override; lines count the overrides.
+inline constexpr std::string_view kCommandLine = "command line";
+
+// Where a key or value was written. `file` is a path, kCommandLine, or empty for a default.
 struct Source {
   std::string file;
   int line = 0;  // from 1; 0: no position
@@ -54,5 +58,17 @@ struct Entry {
 
 // "a boolean", "an integer", "a number", "a string", "a list", "a table".
 std::string_view kind_of(const Value& value);
+
+// The value at a dotted path ("train.epochs", "eval.0.k"), or null.
+const Value* find_path(const Table& root, std::string_view path);
+
+// Where to point when something is wrong at a dotted path: the value, or the deepest table above it that somebody wrote.
+Source locate(const Table& root, std::string_view path);
+
+// Calls `visit` with the source of the value and of everything inside it, keys included.
+void for_each_source(Value& value, const std::function<void(Source&)>& visit);
+
+// "a" + "b" is "a.b", "" + "b" is "b".
+std::string join_path(std::string_view parent, std::string_view key);
 
 }  // namespace gh::host

@@ -28,6 +28,11 @@ void SslMethod::begin_epoch(Host&) {}
 void SslMethod::before_update(Host&) {}
 void SslMethod::after_update(Host&) {}
 void SslMethod::end_epoch(Host&) {}
+std::shared_ptr<Encoder> SslMethod::clone_encoder(Host& host) {
+  std::shared_ptr<Encoder> copy = host.make_backbone("clone", nullptr);
+  copy->copy_from(*encoder());
+  return copy;
+}
 void* SslMethod::query(const char*) { return nullptr; }
 
 Structure::~Structure() = default;
@@ -38,9 +43,9 @@ void* Structure::query(const char*) { return nullptr; }
 
 AssignReport::~AssignReport() = default;
 Allocator::~Allocator() = default;
-void Allocator::check(int64_t, int64_t, Complaints&) const {}
+void Allocator::check(const AllocatorFacts&, Complaints&) const {}
 int64_t Allocator::fit_every() const { return 0; }
-at::Tensor Allocator::fit(const at::Tensor&, Random) { return {}; }
+at::Tensor Allocator::fit(const FitRequest&, AssignReport&) { return {}; }
 void Allocator::visit_state(State&) {}
 void* Allocator::query(const char*) { return nullptr; }
 

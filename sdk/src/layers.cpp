@@ -73,6 +73,8 @@ class BatchNorm final : public Normalization {
  private:
   at::Tensor normalize(const at::Tensor& x) {
     if (training()) {
+      require(x.numel() > x.size(1), ErrorCode::shape,
+              "batch normalisation in training needs more than one value per channel, got ", x.sizes());
       at::NoGradGuard no_grad;
       count_.add_(1);
     }

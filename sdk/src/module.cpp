@@ -34,6 +34,7 @@ struct Module::Impl {
 
 Module::Module() : impl_(std::make_unique<Impl>()) {}
 Module::~Module() = default;
+void* Module::query(const char*) { return nullptr; }
 
 std::vector<NamedTensor> Module::parameters() const {
   std::vector<NamedTensor> out;
@@ -92,7 +93,14 @@ void Module::copy_from(const Module& other) {
 
 void Module::visit_state(State& state, std::string_view prefix) {
   for (auto list : {parameters(), buffers()})
-    for (NamedTensor& t : list) state.tensor(std::string(prefix) + "." + t.name, t.tensor);
+    for (NamedTensor& t : list) {
+      // A module's tensors are loaded in place or not at all: a replaced handle would leave the module as it was.
+      const at::Tensor own = t.tensor;
+      const std::string name = std::string(prefix) + "." + t.name;
+      state.tensor(name, t.tensor);
+      require(t.tensor.is_same(own), ErrorCode::shape, "the state of ", name, " does not fit: the module has ",
+              own.sizes(), " ", own.scalar_type(), ", the checkpoint something else");
+    }
 }
 
 at::Tensor Module::add_parameter(std::string_view name, at::Tensor value) {
@@ -110,6 +118,7 @@ at::Tensor Module::add_buffer(std::string_view name, at::Tensor value) {
 
 void Module::adopt(std::string_view name, std::shared_ptr<Module> child) {
   impl_->require_unused(name);
+  require(child != nullptr, ErrorCode::internal, "module member '", name, "' is null");
   impl_->children.emplace_back(name, std::move(child));
 }
 

@@ -13,16 +13,35 @@
 namespace gh {
 inline namespace v1 {
 
+// Known before anything is built. Host to plugin; later minors append.
+struct AllocatorFacts {
+  int64_t points = 0;   // K
+  int64_t width = 0;    // of the embedding
+  int64_t batch = 0;    // rows that assign() sees: all ranks, one call of step()
+  int64_t samples = 0;  // training samples
+  int64_t classes = 0;  // 0 unless the component declares GH_SEES_LABELS
+};
+
 // Host to plugin; later minors append.
 struct AssignRequest {
   at::Tensor logits;            // [N, K] float, cosines between samples and points (rows of unit length)
   at::Tensor prior;             // [K] float64, sums to 1, entries may be zero; undefined: no preference
-  at::Tensor indices;           // [N] int64
+  at::Tensor indices;           // [N] int64, position in the training set
   at::Tensor labels;            // [N] int64; undefined unless the component declares GH_SEES_LABELS
   bool differentiable = false;  // gradients must flow from targets to logits
 };
 
-// What an assignment says about itself, for metrics and warnings.
+// Host to plugin; later minors append.
+struct FitRequest {
+  at::Tensor embeddings;  // [n, width] float32, CPU, as SslMethod::embed() gives them in evaluation mode; the same on all ranks
+  at::Tensor points;      // [K, width] float64, CPU, as they stand
+  at::Tensor prior;       // as in AssignRequest
+  at::Tensor indices;     // [n] int64, position of each row in the training set
+  at::Tensor labels;      // [n] int64; undefined unless the component declares GH_SEES_LABELS
+  Random random{0};       // the same on all ranks
+};
+
+// What an assignment or a fit says about itself, for metrics and warnings.
 class GH_API AssignReport {
  public:
   virtual ~AssignReport();
@@ -33,14 +52,14 @@ class GH_API AssignReport {
 class GH_API Allocator {
  public:
   virtual ~Allocator();
-  virtual void check(int64_t points, int64_t batch, Complaints& out) const;
+  virtual void check(const AllocatorFacts& facts, Complaints& out) const;
   // Targets [N, K], same dtype and device as the logits, rows sum to 1. Logits of every rank are already gathered.
   virtual at::Tensor assign(const AssignRequest& request, AssignReport& report) = 0;
 
   // Epochs between fits over the whole training set; 0: never. Before the first assign and then on schedule.
   virtual int64_t fit_every() const;
-  // `embeddings` [samples, width]; returns centres [K, width] that replace the structure's points, or undefined.
-  virtual at::Tensor fit(const at::Tensor& embeddings, Random random);
+  // Returns centres [K, width] that replace the structure's points, or undefined to leave them.
+  virtual at::Tensor fit(const FitRequest& request, AssignReport& report);
 
   virtual void visit_state(State& state);
   virtual void* query(const char* interface_id);

@@ -76,6 +76,7 @@ constexpr Component describe(const char* id, const char* doc, const Param* param
   c.doc = doc;
   c.params = params;
   c.param_count = param_count;
+  if constexpr (std::is_same_v<Interface, Dataset>) c.threads = GH_THREADS_ANY;  // loader threads read it
   c.create = [](const void* p) -> void* {
     return static_cast<Interface*>(new T(*static_cast<const Params*>(p)));
   };

@@ -27,7 +27,7 @@ enum class FeatureLevel : int {
 struct FeatureRequest {
   uint32_t struct_size = sizeof(FeatureRequest);
   FeatureLevel level = FeatureLevel::backbone;
-  std::string_view split = "train";  // "train" is the thinned training set; other names are the data set's
+  std::string_view split = "train";  // "train": the thinned training set; "train:full": before thinning; else the data set's
   std::string_view views = "plain";  // a pipeline of the recipe, or "plain"
 };
 
@@ -38,12 +38,15 @@ struct Features {
   std::vector<std::string> class_names;  // may be empty
 };
 
-// Known before training, so that an evaluator can refuse early. Host to plugin; later minors append.
+// Known once the networks are built, so that an evaluator can refuse before training. Host to plugin; later minors append.
 struct EvalFacts {
   std::vector<std::string> splits;
   bool class_targets = false;
   bool real_targets = false;
   std::vector<int64_t> sample_shape;
+  int64_t feature_width = 0;    // of FeatureLevel::backbone
+  int64_t embedding_width = 0;  // of FeatureLevel::embedding
+  bool multi_targets = false;
 };
 
 // Valid during evaluate(). Training thread.
@@ -53,10 +56,14 @@ class GH_API Evaluation {
   virtual const RunFacts& facts() const = 0;
   virtual Random random(std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
   virtual const Features& features(const FeatureRequest& request) = 0;  // cached for this evaluation
-  virtual at::Tensor class_counts() = 0;  // [C] int64, of the thinned training set
+  virtual at::Tensor class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
+  // What GH pulls towards, as it stands: [K, width] float32 and the prior [K] float64, CPU; undefined without [harmonize].
+  virtual at::Tensor points() = 0;
+  virtual at::Tensor prior() = 0;
   // A trainable copy of the encoder; the run's own stays as it is.
   virtual std::shared_ptr<Encoder> clone_encoder() = 0;
   // Batches of a split, shuffled by `epoch` (negative: in order), for fine-tuning. Stops early when `use` returns false.
+  // Level input only; x on the run's device.
   virtual void each_batch(const FeatureRequest& request, int64_t batch, int64_t epoch,
                           const std::function<bool(const at::Tensor& x, const at::Tensor& targets)>& use) = 0;
 

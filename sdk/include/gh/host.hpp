@@ -23,6 +23,7 @@ inline namespace v1 {
 struct RunFacts {
   int64_t samples = 0;          // training samples after thinning, all ranks
   int64_t batch = 0;            // samples per optimiser step, all ranks
+  int64_t accumulate = 1;       // calls of step() per optimiser step; each sees batch / accumulate samples
   int64_t steps_per_epoch = 0;  // of the full training set
   int64_t epochs = 0;           // train.epochs
   uint64_t seed = 0;
@@ -32,6 +33,8 @@ struct RunFacts {
   at::ScalarType dtype = at::kFloat;
   std::vector<std::vector<int64_t>> view_shapes;  // one per view, without the batch dimension
   bool harmonized = false;                        // the recipe has [harmonize]
+  std::vector<std::string> per_sample;            // names of publish_per_sample() that the recipe's views read
+  std::vector<int64_t> class_counts;              // of the thinned training set; empty unless the component may see labels
 };
 
 // Where training stands. Epochs and steps count from 0; `step` runs on over epochs within a stage.
@@ -40,8 +43,8 @@ struct Progress {
   int64_t stage_index = 0;
   int64_t epoch = 0;   // of this stage
   int64_t epochs = 0;  // of this stage
-  int64_t step = 0;    // optimiser steps done in this stage
-  int64_t steps = 0;   // optimiser steps this stage will have
+  int64_t step = 0;    // optimiser steps done in this stage; counts up when after_update() has returned
+  int64_t steps = 0;   // optimiser steps this stage will have; 0 in begin_stage()
 };
 
 enum class Severity : int { detail = 0, info = 1, warning = 2 };
@@ -53,7 +56,8 @@ class GH_API Host {
   virtual const RunFacts& facts() const = 0;
   virtual const Progress& progress() const = 0;
 
-  // A stream keyed by seed, component, purpose, stage and step: asking twice in a step gives the same draws.
+  // A stream keyed by seed, component, purpose, stage, step and call of step(), the same on all ranks: asking twice in a call
+  // gives the same draws.
   virtual Random random(std::string_view purpose) const = 0;
 
   // A new encoder from the recipe's [backbone], on the run's device. `purpose` keys its initial weights. A null factory means
@@ -70,18 +74,21 @@ class GH_API Host {
   virtual void picture(std::string_view name, std::string_view caption, std::string_view mime, std::string_view bytes) = 0;
   virtual void say(Severity severity, std::string_view message) = 0;
 
-  // Collectives over ranks; with one rank each returns its input. Gradients flow through both.
-  virtual at::Tensor all_gather(const at::Tensor& rows) = 0;      // [B,…] → [world·B,…], rank order
+  // Collectives over ranks; with one rank each returns its input. Every rank calls them in the same order. Gradients of a float
+  // tensor flow through both and are summed over ranks, as the mean over ranks in Step needs it; integers are fine too.
+  virtual at::Tensor all_gather(const at::Tensor& rows) = 0;      // [B,…] → [world·B,…], rank order; B the same everywhere
   virtual at::Tensor all_reduce_sum(const at::Tensor& value) = 0;
   // Rows exchanged between ranks by a permutation keyed by the step, and back (MoCo's shuffled BN). No gradient.
   virtual at::Tensor shuffle_rows(const at::Tensor& rows) = 0;
   virtual at::Tensor unshuffle_rows(const at::Tensor& rows) = 0;
 
-  // `embed` over the whole training set of this stage in batches, results as rows in sample order, the same on all ranks.
-  // `views` names how a sample becomes a tensor: "plain" (no augmentation) or "train" (the first training view).
+  // `embed` over the whole training set of this stage in batches, results as rows in the order of stage_samples(), on the CPU, the
+  // same on all ranks. Without gradient, the method in evaluation mode. `views` names how a sample becomes a tensor: "plain" (no
+  // augmentation) or "train" (the first training view). In begin_… and end_…, not inside step().
   virtual at::Tensor embed_all(std::string_view views, const std::function<at::Tensor(const at::Tensor&)>& embed) = 0;
 
-  // A value per training sample, [samples], for the view pipeline of the coming epoch ("strength"). Same on all ranks.
+  // A value per training sample, [samples], for the view pipeline of the coming epoch ("strength"). Same on all ranks. The host
+  // keeps it in the checkpoint. A name that is not in RunFacts::per_sample is an error (unsupported).
   virtual void publish_per_sample(std::string_view name, const at::Tensor& values) = 0;
 
   virtual void* query(const char* interface_id) = 0;

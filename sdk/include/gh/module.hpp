@@ -44,8 +44,11 @@ class GH_API Module {
   // Copies values from a module with the same names and shapes; ErrorCode::shape otherwise.
   void copy_from(const Module& other);
 
-  // Visits every parameter and buffer as "<prefix>.<name>".
+  // Visits every parameter and buffer as "<prefix>.<name>". ErrorCode::shape when what is loaded has another shape or dtype.
   void visit_state(State& state, std::string_view prefix);
+
+  // Later abilities of a layer or encoder (feature maps, …); null unless it knows the interface.
+  virtual void* query(const char* interface_id);
 
  protected:
   // Each returns the tensor (a handle to the registered one) or child it was given.

@@ -1,34 +1,51 @@
-// Small drawings for reports, as SVG text for Evaluation::picture() and Host::picture(). Strokes and text use the page's colour
-// (currentColor), so a drawing fits light and dark pages.
+// Small drawings for reports, as SVG text for Evaluation::picture() and Host::picture(). Strokes
+// and text use the page's colour (currentColor), so a drawing fits light and dark pages; there are
+// no ids, so any number of drawings fit one page. The same input gives the same bytes.
 //
 //   gh::ScatterPlot plot;
 //   plot.title = "embedding";
+//   plot.unit_circle = true;
 //   plot.add({.name = "class 0", .x = xs, .y = ys});
 //   evaluation.picture("embedding", "each dot is a sample", "image/svg+xml", plot.svg());
+//
+// Names and titles are plain UTF-8 text; svg() escapes them. Every function may be called from any
+// thread, on objects that are not shared.
 #pragma once
 
 #include "gh/export.hpp"
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gh {
 inline namespace v1 {
 
 struct PlotSeries {
-  std::string name;
+  std::string name;  // empty: not in the legend
   std::vector<double> x;
-  std::vector<double> y;
+  std::vector<double> y;  // as many as x
 };
 
-// Dots by group, equal scales on both axes, centred on the origin.
+// A dashed vertical line at `x` of a line plot, with a word above it.
+struct PlotMark {
+  PlotMark(double at, std::string text = {}) : x(at), label(std::move(text)) {}
+  double x;
+  std::string label;
+};
+
+// Dots by group, equal scales on both axes, centred on the origin. Large groups are drawn first, so
+// that small ones stay visible. Above 3000 dots each group is thinned evenly, small groups last,
+// and the drawing says so; it also says how many dots lie outside or are not finite.
 class GH_API ScatterPlot {
  public:
   std::string title;
-  bool unit_circle = false;  // draw it
+  bool unit_circle = false;  // draw it, in place of scales
   double extent = 0;         // half-width of the drawing; 0: from the data
-  int size = 320;            // pixels
+  int size = 320;            // pixels; at least 120
 
+  // Throws Error shape when x and y differ in length.
   void add(PlotSeries series);
   std::string svg() const;
 
@@ -41,10 +58,11 @@ class GH_API LinePlot {
  public:
   std::string title;
   std::string x_label;
-  std::vector<double> marks;  // dashed vertical lines
-  int width = 640;
-  int height = 240;
+  std::vector<PlotMark> marks;  // those outside the data's range are left out
+  int width = 640;              // pixels; at least 160
+  int height = 240;             // pixels; at least 120
 
+  // Throws Error shape when x and y differ in length. x must ascend.
   void add(PlotSeries series);
   std::string svg() const;
 
@@ -52,7 +70,9 @@ class GH_API LinePlot {
   std::vector<PlotSeries> series_;
 };
 
-// Colour of the n-th group: distinguishable in light and dark and with the usual colour blindness (Okabe and Ito 2008).
+// "#rrggbb" of the n-th group, in ScatterPlot and LinePlot the n-th series; repeats after eight.
+// Distinguishable in light and dark and with the usual colour blindness (Okabe and Ito 2008, grey
+// in place of black).
 GH_API std::string plot_color(std::size_t n);
 
 }  // namespace v1

@@ -1,0 +1,48 @@
+# make run   sets everything up, builds, runs the toy recipe and ends with the path of its report
+# make test  sets everything up, builds and passes all tests
+RECIPE ?= recipes/toy.toml
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: all build run test asan format format-check install bench clean
+all: build
+
+build:
+	@scripts/setup.sh
+	@$(MAKE) --no-print-directory compile
+
+.PHONY: compile configure
+configure:
+	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja -DGH_TORCH_DIR="$$(cat build/torch-dir)" $(CMAKE_ARGS)
+compile: configure
+	@cmake --build $(BUILD) -j $(JOBS) -- --quiet
+
+run: build
+	@$(BUILD)/bin/ghhost run $(RECIPE) $(ARGS)
+
+test:
+	@scripts/setup.sh --test
+	@$(MAKE) --no-print-directory compile format-check CMAKE_ARGS="-DGH_WERROR=ON $(CMAKE_ARGS)"
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# Unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+asan:
+	@scripts/setup.sh --test
+	@$(MAKE) --no-print-directory compile BUILD=build-asan CMAKE_ARGS="-DGH_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@ctest --test-dir build-asan --output-on-failure -j $(JOBS) -L unit
+
+CXX_FILES = $$(git ls-files '*.cpp' '*.hpp' '*.h' ':!sdk/templates')
+format:
+	@scripts/setup.sh --test
+	@.venv/bin/clang-format -i $(CXX_FILES)
+format-check:
+	@.venv/bin/clang-format --dry-run -Werror $(CXX_FILES) && echo "format: clean"
+
+install: build
+	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+bench: build
+	@bench/startup.py
+
+clean:
+	@rm -rf build build-asan

@@ -1,0 +1,102 @@
+// ghhost new-plugin KIND NAME: a folder that builds against the installed SDK and runs as it is.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "recipe/recipe.hpp"
+#include "run/run_directory.hpp"
+
+#include "gh/error.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <regex>
+#include <sstream>
+
+namespace gh::host {
+namespace fs = std::filesystem;
+namespace {
+
+struct NewPluginArguments {
+  std::string kind, name, into;
+};
+
+fs::path template_directory(const std::string& kind) {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
+  return program.parent_path().parent_path() / "share" / "ghhost" / "templates" / kind;
+}
+
+std::string class_name(const std::string& name) {
+  std::string out;
+  bool upper = true;
+  for (const char c : name) {
+    if (c == '_') {
+      upper = true;
+      continue;
+    }
+    out += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return out;
+}
+
+std::string fill(std::string text, const std::string& name) {
+  const auto replace = [&text](std::string_view placeholder, const std::string& value) {
+    for (auto at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + value.size()))
+      text.replace(at, placeholder.size(), value);
+  };
+  replace("@NAME@", name);
+  replace("@CLASS@", class_name(name));
+  return text;
+}
+
+std::string read_text(const fs::path& file) {
+  std::ifstream in(file);
+  require(in.good(), ErrorCode::io, "cannot read ", file.string());
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+int new_plugin(const NewPluginArguments& arguments) {
+  gh_kind kind;
+  if (!kind_from_name(arguments.kind, kind)) {
+    fmt::print(stderr, "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, dataset, backbone and "
+               "evaluator\n", arguments.kind);
+    return kUsage;
+  }
+  if (!std::regex_match(arguments.name, std::regex("[a-z][a-z0-9_]*"))) {
+    fmt::print(stderr, "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning with a letter\n",
+               arguments.name);
+    return kUsage;
+  }
+  const fs::path source = template_directory(arguments.kind);
+  require(fs::is_directory(source), ErrorCode::missing_data, "templates are not installed beside this program: ",
+          source.string());
+  const fs::path target = fs::absolute(arguments.into.empty() ? arguments.name : arguments.into);
+  require(!fs::exists(target), ErrorCode::io, target.string(), " exists; remove it or choose another place with --into");
+  fs::create_directories(target);
+  for (const fs::directory_entry& file : fs::directory_iterator(source))
+    write_file_atomically(target / fill(file.path().filename().string(), arguments.name),
+                          fill(read_text(file.path()), arguments.name));
+  fmt::print("{0}\nNext:\n  cmake -S {1} -B {1}/build && cmake --build {1}/build\n"
+             "  ghhost plugins check {1}/build/{2}.so\n"
+             "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
+             target.string(), fs::proximate(target).string(), arguments.name);
+  return kOk;
+}
+
+}  // namespace
+
+void add_new_plugin(CLI::App& app, const GlobalOptions&, Work& work) {
+  CLI::App* command = app.add_subcommand("new-plugin", "Write a plugin that builds and runs as it is");
+  const auto arguments = std::make_shared<NewPluginArguments>();
+  command->add_option("KIND", arguments->kind, "ssl, structure, allocator, dataset, backbone or evaluator")->required();
+  command->add_option("NAME", arguments->name, "Name and id: small letters, digits and _")->required();
+  command->add_option("--into", arguments->into, "Folder to create; default: NAME")->type_name("DIR");
+  command->footer("Example:\n  ghhost new-plugin ssl my_method");
+  command->callback([=, &work] { work = [=] { return new_plugin(*arguments); }; });
+}
+
+}  // namespace gh::host

@@ -1,0 +1,113 @@
+// ghhost plugins list, info and check.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "plugins/inspect.hpp"
+#include "plugins/registry.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+
+namespace gh::host {
+namespace {
+
+struct PluginArguments {
+  std::string what;
+  bool json = false;
+};
+
+nlohmann::ordered_json to_json(const PluginFile& file) {
+  nlohmann::ordered_json out = {{"file", file.file.string()}, {"origin", file.origin}, {"usable", file.usable()}};
+  if (file.note) {
+    out["name"] = file.note->name;
+    out["version"] = file.note->version;
+    out["provides"] = file.note->provides;
+    out["built_with"] = file.note->fingerprint;
+  }
+  if (file.error) out["error"] = {{"code", name_of(file.error->code)}, {"message", file.error->message}};
+  if (file.shadowed_by) out["shadowed_by"] = file.shadowed_by->string();
+  return out;
+}
+
+void print_list(const Registry& registry) {
+  std::size_t width = 6;
+  for (const PluginFile& file : registry.files())
+    if (file.note) width = std::max(width, file.note->name.size());
+  for (const PluginFile& file : registry.files()) {
+    if (file.error) {
+      fmt::print("refused  {}\n         {}: {}\n", file.file.string(), name_of(file.error->code), file.error->message);
+      continue;
+    }
+    fmt::print("{}{:<{}}  {:<8}  {}  ({})\n", file.shadowed_by ? "shadowed " : "", file.note->name, width,
+               file.note->version, fmt::join(file.note->provides, ", "), file.origin);
+    if (file.shadowed_by) fmt::print("         {} comes first\n", file.shadowed_by->string());
+  }
+  fmt::print("\nLooked in:\n");
+  for (const SearchPath::Place& place : registry.search_path().places)
+    fmt::print("  {}  ({})\n", place.path.string(), place.origin);
+}
+
+int list(const PluginArguments& arguments, const GlobalOptions& global) {
+  const Registry registry(default_search_path(global.plugins));
+  if (!arguments.json) {
+    print_list(registry);
+    return kOk;
+  }
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const PluginFile& file : registry.files()) out.push_back(to_json(file));
+  fmt::print("{}\n", out.dump(2));
+  return kOk;
+}
+
+int inspect(const PluginArguments& arguments, const GlobalOptions& global, InspectDepth depth) {
+  const PluginReport report = inspect_in_child(default_search_path(global.plugins), arguments.what, depth);
+  if (arguments.json) {
+    fmt::print("{}\n", report.json);
+    return report.ok() ? kOk : kBadRecipe;
+  }
+  if (report.error) {
+    fmt::print(stderr, "{}: {}: {}\n", report.file.empty() ? arguments.what : report.file.string(),
+               name_of(report.error->code), report.error->message);
+    for (const std::string& violation : report.violations) fmt::print(stderr, "  {}\n", violation);
+    return kBadRecipe;
+  }
+  if (depth == InspectDepth::info) fmt::print("{}", report.text);
+  for (const std::string& remark : report.remarks) fmt::print("note: {}\n", remark);
+  if (depth == InspectDepth::check) fmt::print("{}: ok\n", report.file.string());
+  return kOk;
+}
+
+void add_inspection(CLI::App& parent, const char* name, const char* doc, const char* example, InspectDepth depth,
+                    const GlobalOptions& global, Work& work) {
+  CLI::App* command = parent.add_subcommand(name, doc);
+  const auto arguments = std::make_shared<PluginArguments>();
+  command->add_option("WHAT", arguments->what, "A file, kind/id, id or plugin name")->required();
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->footer(example);
+  command->callback([=, &global, &work] { work = [=, &global] { return inspect(*arguments, global, depth); }; });
+}
+
+}  // namespace
+
+void add_plugins(CLI::App& app, const GlobalOptions& global, Work& work) {
+  CLI::App* plugins = app.add_subcommand("plugins", "List, describe and check plugins");
+  plugins->require_subcommand(1);
+  plugins->fallthrough();
+  plugins->footer("Examples:\n  ghhost plugins list\n  ghhost plugins info simclr");
+
+  CLI::App* command = plugins->add_subcommand("list", "What is on the search path; runs no plugin code");
+  const auto arguments = std::make_shared<PluginArguments>();
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->footer("Example:\n  ghhost plugins list --json");
+  command->callback([=, &global, &work] { work = [=, &global] { return list(*arguments, global); }; });
+
+  add_inspection(*plugins, "info", "What a plugin offers: components, parameters, a block to paste into a recipe",
+                 "Example:\n  ghhost plugins info sinkhorn", InspectDepth::info, global, work);
+  add_inspection(*plugins, "check", "Load a plugin in a child process and try each component against its contract",
+                 "Example:\n  ghhost plugins check build/my_method.so", InspectDepth::check, global, work);
+}
+
+}  // namespace gh::host

@@ -1,0 +1,141 @@
+#include "plugins/inspect.hpp"
+
+#include "plugins/child_process.hpp"
+#include "plugins/conformance.hpp"
+#include "plugins/inspect_text.hpp"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace gh::host {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Code = PluginErrorCode;
+
+bool is_file_name(const std::string& what) {
+  // "ssl/simclr" has a slash too; a kind before it makes it a component.
+  gh_kind kind;
+  const std::size_t slash = what.find('/');
+  if (slash != std::string::npos && kind_from_name(std::string_view(what).substr(0, slash), kind)) return false;
+  return slash != std::string::npos || what.ends_with(".so");
+}
+
+bool answers_to(const PluginNote& note, const std::string& what) {
+  return note.name == what || std::ranges::any_of(note.provides, [&](const std::string& p) {
+           return p == what || p.substr(p.find('/') + 1) == what;
+         });
+}
+
+// The one file that is meant. Throws PluginRefused, or the reason why a file that answers to the name is not used.
+fs::path resolve(const Registry& registry, const std::string& what) {
+  if (is_file_name(what)) return fs::absolute(what);
+  std::vector<const PluginFile*> usable, refused;
+  std::vector<std::string> names;
+  for (const PluginFile& file : registry.files()) {
+    if (!file.note) continue;
+    names.insert(names.end(), file.note->provides.begin(), file.note->provides.end());
+    if (answers_to(*file.note, what)) (file.usable() ? usable : refused).push_back(&file);
+  }
+  if (usable.size() == 1 || (usable.empty() && refused.size() == 1))
+    return (usable.empty() ? refused : usable).front()->file;
+  std::vector<std::string> candidates;
+  for (const PluginFile* file : usable.empty() ? refused : usable) candidates.push_back(file->file.string());
+  if (!candidates.empty())
+    throw PluginRefused(Code::not_found, fmt::format("one plugin that \"{}\" means", what),
+                        fmt::format("{}", fmt::join(candidates, ", ")), "Give kind/id or the file.");
+  const std::string close = nearest(what, names);
+  throw PluginRefused(Code::not_found, "a plugin file, kind/id, id or plugin name",
+                      names.empty() ? std::string("no plugin on the search path")
+                                    : fmt::format("none of {}", fmt::join(names, ", ")),
+                      close.empty() ? "" : fmt::format("Did you mean {}?", close));
+}
+
+Json error_as_json(const PluginError& error) {
+  return {{"code", name_of(error.code)},
+          {"number", static_cast<int>(error.code)},
+          {"file", error.file.string()},
+          {"message", error.message}};
+}
+
+// In the child: everything the report needs, as JSON.
+Json inspect(const SearchPath& path, const fs::path& file, InspectDepth depth, const SayDoing& doing) {
+  // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for ever.
+  at::set_num_threads(1);
+  Registry registry(path, {.probe = false});
+  doing("loading");
+  Json report = {{"error", nullptr}, {"violations", Json::array()}, {"remarks", Json::array()}};
+  if (const auto error = registry.load(file)) {
+    report["error"] = error_as_json(*error);
+    return report;
+  }
+  const LoadedPlugin& plugin = registry.loaded().front();
+  report["plugin"] = plugin_as_json(plugin);
+  report["text"] = plugin_as_text(plugin);
+  if (depth == InspectDepth::info) return report;
+  std::vector<std::string> remarks;
+  report["violations"] =
+      check_conformance(registry, plugin, {&remarks, [&](std::string_view part) { doing(part); }});
+  report["remarks"] = remarks;
+  return report;
+}
+
+void take(const Json& child, PluginReport& report) {
+  if (const Json& error = child["error"]; !error.is_null())
+    report.error = PluginError{static_cast<Code>(error["number"].get<int>()), report.file,
+                               error["message"].get<std::string>()};
+  report.violations = child["violations"].get<std::vector<std::string>>();
+  report.remarks = child["remarks"].get<std::vector<std::string>>();
+  report.text = child.value("text", "");
+  if (report.violations.empty()) return;
+  report.error = PluginRefused(Code::conformance, "components that keep their contracts",
+                               fmt::format("{} violation{}", report.violations.size(),
+                                           report.violations.size() == 1 ? "" : "s"),
+                               fmt::format("{}", fmt::join(report.violations, "\n  ")))
+                     .in(report.file);
+}
+
+// The JSON and the closing lines of the text, which say how it went.
+void finish(Json plugin, InspectDepth depth, PluginReport& report) {
+  if (report.error) report.text += fmt::format("{}{}: {}\n", report.text.empty() ? "" : "\n",
+                                               name_of(report.error->code), report.error->message);
+  else if (depth == InspectDepth::check) report.text += "\nkeeps its contracts\n";
+  for (const std::string& remark : report.remarks) report.text += fmt::format("  note: {}\n", remark);
+  Json j = {{"ok", report.ok()}, {"plugin", std::move(plugin)}};
+  j["error"] = report.error ? error_as_json(*report.error) : Json(nullptr);
+  j["violations"] = report.violations;
+  j["remarks"] = report.remarks;
+  report.json = j.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
+                              std::chrono::milliseconds timeout) {
+  PluginReport report;
+  Json plugin = nullptr;
+  try {
+    report.file = resolve(Registry(path), what);
+    const ChildOutcome outcome = run_in_child(
+        [&](const SayDoing& doing) {
+          return inspect(path, report.file, depth, doing).dump(-1, ' ', false, Json::error_handler_t::replace);
+        },
+        timeout);
+    if (!outcome.result)
+      throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked", timeout);
+    const Json child = Json::parse(*outcome.result);
+    take(child, report);
+    plugin = child.value("plugin", Json(nullptr));
+  } catch (const PluginRefused& e) {
+    report.error = e.in(report.file.empty() ? fs::path(what) : report.file);
+  }
+  finish(std::move(plugin), depth, report);
+  return report;
+}
+
+}  // namespace gh::host

@@ -1,0 +1,226 @@
+#include "plugins/registry.hpp"
+
+#include "plugins/file_checks.hpp"
+#include "plugins/fingerprint.hpp"
+#include "plugins/loader.hpp"
+#include "plugins/missing_component.hpp"
+
+#include "gh/error.hpp"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <type_traits>
+
+namespace gh::host {
+namespace {
+
+namespace fs = std::filesystem;
+using Code = PluginErrorCode;
+
+// Schemas and infos are handed out by address while the list of plugins grows.
+static_assert(std::is_nothrow_move_constructible_v<LoadedPlugin>);
+
+// Steps 4 and 5, which see bytes only.
+void check_note(const PluginNote& note) {
+  check_fingerprint(host_fingerprint(), host_cpu_level(), note.fingerprint);
+  check_needed(note.needed, resident_libraries());
+}
+
+PluginRefused duplicate_of(const fs::path& first, const std::string& build_id) {
+  return {Code::duplicate, "each build once",
+          fmt::format("the same build as {}{}{}", first.string(),
+                      build_id.empty() ? "" : ", build-id ", build_id)};
+}
+
+bool same_build(const PluginNote& a, const std::string& sha_a, const PluginNote& b, const std::string& sha_b) {
+  return sha_a == sha_b || (!a.build_id.empty() && a.build_id == b.build_id);
+}
+
+// Why `later` cannot be used beside `earlier`: one name, or one component, would mean two things.
+bool collide(const PluginNote& earlier, const PluginNote& later) {
+  return earlier.name == later.name || std::ranges::any_of(later.provides, [&](const auto& p) {
+           return std::ranges::find(earlier.provides, p) != earlier.provides.end();
+         });
+}
+
+}  // namespace
+
+struct Registry::Impl {
+  SearchPath path;
+  LoadOptions options;
+  std::optional<std::vector<PluginFile>> files;
+  std::vector<LoadedPlugin> loaded;
+  std::vector<std::shared_ptr<void>> handles;
+  std::map<std::string, PluginError> refused;  // by SHA-256: a plugin that hangs is waited for once
+
+  void scan();
+  PluginFile examine(const fs::path& file, const std::string& origin, std::string& sha256) const;
+  void load(const fs::path& file);
+  const ComponentInfo* component(std::string_view provided) const;
+  OpenedPlugin open(const FileContent& content, const PluginNote& note);
+};
+
+PluginFile Registry::Impl::examine(const fs::path& file, const std::string& origin,
+                                   std::string& sha256) const {
+  PluginFile found{file, origin, {}, {}, {}};
+  try {
+    const FileContent content = read_checked(file);
+    sha256 = content.sha256;
+    found.note = read_plugin_note(content.bytes);
+    check_note(*found.note);
+  } catch (const PluginRefused& e) {
+    found.error = e.in(file);
+  }
+  return found;
+}
+
+void Registry::Impl::scan() {
+  if (files) return;
+  files.emplace();
+  std::vector<std::string> hashes;
+  for (const SearchPath::Place& place : path.places) {
+    for (const fs::path& file : plugin_files_in(place)) {
+      std::string sha256;
+      PluginFile found = examine(file, place.origin, sha256);
+      for (std::size_t i = 0; i < files->size() && !found.error; ++i) {
+        const PluginFile& earlier = (*files)[i];
+        if (!earlier.usable()) continue;
+        if (same_build(*earlier.note, hashes[i], *found.note, sha256))
+          found.error = duplicate_of(earlier.file, found.note->build_id).in(file);
+        if (!found.shadowed_by && collide(*earlier.note, *found.note)) found.shadowed_by = earlier.file;
+      }
+      files->push_back(std::move(found));
+      hashes.push_back(std::move(sha256));
+    }
+  }
+}
+
+const ComponentInfo* Registry::Impl::component(std::string_view provided) const {
+  for (const LoadedPlugin& plugin : loaded)
+    for (const ComponentInfo& c : plugin.components)
+      if (fmt::format("{}/{}", kind_name(c.kind), c.id) == provided) return &c;
+  return nullptr;
+}
+
+OpenedPlugin Registry::Impl::open(const FileContent& content, const PluginNote& note) {
+  if (const auto known = refused.find(content.sha256); known != refused.end())
+    throw PluginRefused(known->second.code, known->second.message);
+  try {
+    if (options.probe) probe_plugin(content, note, options.probe_timeout);
+    return open_plugin(content, note);
+  } catch (const PluginRefused& e) {
+    refused.emplace(content.sha256, PluginError{e.code(), content.file, e.what()});
+    throw;
+  }
+}
+
+void Registry::Impl::load(const fs::path& file) {
+  const FileContent content = read_checked(file);
+  for (const LoadedPlugin& plugin : loaded) {
+    if (plugin.file != content.file) continue;
+    if (plugin.sha256 == content.sha256) return;
+    throw PluginRefused(Code::file_changed, fmt::format("the file that is loaded (sha256 {})", plugin.sha256),
+                        fmt::format("another one (sha256 {})", content.sha256), "Start the program again to use it.");
+  }
+  const PluginNote note = read_plugin_note(content.bytes);
+  check_note(note);
+  for (const LoadedPlugin& plugin : loaded) {
+    if (same_build(plugin.note, plugin.sha256, note, content.sha256)) throw duplicate_of(plugin.file, note.build_id);
+    for (const std::string& provided : note.provides)
+      if (std::ranges::find(plugin.note.provides, provided) != plugin.note.provides.end())
+        throw PluginRefused(Code::duplicate_id, fmt::format("{} from one plugin", provided),
+                            fmt::format("it loaded already from {}", plugin.file.string()));
+  }
+  // The manifest provides what the note does (manifest_mismatch otherwise), so what follows cannot fail half-way.
+  OpenedPlugin opened = open(content, note);
+  handles.push_back(std::move(opened.handle));
+  loaded.push_back(std::move(opened.plugin));
+}
+
+Registry::Registry(SearchPath path, LoadOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->path = std::move(path);
+  impl_->options = options;
+}
+Registry::~Registry() = default;
+
+const SearchPath& Registry::search_path() const { return impl_->path; }
+
+const std::vector<PluginFile>& Registry::files() const {
+  impl_->scan();
+  return *impl_->files;
+}
+
+const std::vector<LoadedPlugin>& Registry::loaded() const { return impl_->loaded; }
+
+std::optional<PluginError> Registry::load(const fs::path& file) {
+  try {
+    impl_->load(file);
+    return std::nullopt;
+  } catch (const PluginRefused& e) {
+    return e.in(file);
+  }
+}
+
+Catalog::Found Registry::find(gh_kind kind, const std::string& id) {
+  const std::string wanted = fmt::format("{}/{}", kind_name(kind), id);
+  const auto answer = [](const ComponentInfo& c) { return Found{&c.schema, c.validate, {}}; };
+  if (const ComponentInfo* c = impl_->component(wanted)) return answer(*c);
+  for (const PluginFile& file : files()) {
+    if (!file.usable() || std::ranges::find(file.note->provides, wanted) == file.note->provides.end()) continue;
+    // Not the next one instead: a run must not silently use another plugin than the path says.
+    if (const auto error = load(file.file))
+      return {nullptr, nullptr, fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
+                                            name_of(error->code), error->message)};
+    return answer(*impl_->component(wanted));
+  }
+  return {nullptr, nullptr, describe_missing(kind, id, provided(kind), files(), impl_->path)};
+}
+
+std::vector<std::string> Registry::provided(gh_kind kind) const {
+  const std::string prefix = fmt::format("{}/", kind_name(kind));
+  std::set<std::string> ids;
+  const auto take = [&](const PluginNote& note) {
+    for (const std::string& p : note.provides)
+      if (p.starts_with(prefix)) ids.insert(p.substr(prefix.size()));
+  };
+  for (const PluginFile& file : files())
+    if (file.usable()) take(*file.note);
+  for (const LoadedPlugin& plugin : loaded()) take(plugin.note);
+  return {ids.begin(), ids.end()};
+}
+
+const ComponentInfo& Registry::info(gh_kind kind, const std::string& id) const {
+  const std::string wanted = fmt::format("{}/{}", kind_name(kind), id);
+  const ComponentInfo* c = impl_->component(wanted);
+  require(c != nullptr, ErrorCode::internal, wanted, " was asked for before it was loaded");
+  return *c;
+}
+
+void* Registry::create_raw(const ComponentInfo& component, const Params& params) {
+  const auto failed = [&](ErrorCode code, std::string_view message) {
+    return Error(code, fmt::format("{}/{}: create failed ({}): {}", kind_name(component.kind), component.id,
+                                   name_of(code), message));
+  };
+  void* made = nullptr;
+  try {
+    made = component.create(&params);
+  } catch (const Error& e) {
+    throw failed(e.code(), e.what());
+  } catch (const c10::Error& e) {
+    throw failed(ErrorCode::internal, e.what_without_backtrace());
+  } catch (const std::bad_alloc& e) {
+    throw failed(ErrorCode::out_of_memory, e.what());
+  } catch (const std::exception& e) {
+    throw failed(ErrorCode::internal, e.what());
+  } catch (...) {
+    throw failed(ErrorCode::internal, "an exception of unknown type");
+  }
+  if (made == nullptr) throw failed(ErrorCode::internal, "expected a component, found null");
+  return made;
+}
+
+}  // namespace gh::host

@@ -1,0 +1,88 @@
+#include "plugins/search_path.hpp"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+namespace gh::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The environment belongs to whoever started the program; with raised rights that may be somebody else.
+std::optional<std::string> environment(const char* name) {
+  if (getauxval(AT_SECURE) != 0) return std::nullopt;
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+void add(SearchPath& path, const fs::path& place, std::string_view origin) {
+  if (!place.is_absolute()) {
+    path.ignored.push_back(std::string(origin) + ": \"" + place.string() + "\" is not absolute");
+    return;
+  }
+  std::error_code error;
+  fs::path clean = fs::weakly_canonical(place, error);
+  if (error) clean = place.lexically_normal();
+  // Two names of one directory would make each of its plugins a duplicate of itself.
+  if (std::ranges::any_of(path.places, [&](const auto& p) { return p.path == clean; })) return;
+  path.places.push_back({clean, std::string(origin)});
+}
+
+void add_list(SearchPath& path, std::string_view list, std::string_view origin) {
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t colon = std::min(list.find(':', at), list.size());
+    if (colon > at) add(path, fs::path(list.substr(at, colon - at)), origin);
+    at = colon + 1;
+  }
+}
+
+std::optional<fs::path> user_directory() {
+  // The XDG specification: a relative value is to be ignored.
+  if (const auto data = environment("XDG_DATA_HOME"); data && fs::path(*data).is_absolute())
+    return fs::path(*data) / "ghhost" / "plugins";
+  if (const auto home = environment("HOME"))
+    return fs::path(*home) / ".local" / "share" / "ghhost" / "plugins";
+  return std::nullopt;
+}
+
+}  // namespace
+
+SearchPath default_search_path(const std::vector<std::string>& plugin_arguments) {
+  SearchPath path;
+  for (const std::string& argument : plugin_arguments)
+    add(path, fs::absolute(argument), "--plugin");
+  if (const auto list = environment("GHHOST_PLUGIN_PATH"))
+    add_list(path, *list, "GHHOST_PLUGIN_PATH");
+  if (const auto user = user_directory()) add(path, *user, "user");
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return path;
+  const fs::path prefix = program.parent_path().parent_path();
+  add(path, prefix / "lib" / "ghhost" / "plugins", "bundled");
+  // Where distributions install libraries to lib64 or lib/<triplet>.
+  const fs::path installed = prefix / GH_INSTALL_LIBDIR / "ghhost" / "plugins";
+  if (fs::is_directory(installed, error)) add(path, installed, "bundled");
+  return path;
+}
+
+std::vector<fs::path> plugin_files_in(const SearchPath::Place& place) {
+  std::error_code error;
+  if (!fs::is_directory(place.path, error)) {
+    // What was named outright must be answered for, even when it is not there.
+    const bool named = place.origin == "--plugin" || place.path.extension() == ".so";
+    return named || fs::exists(place.path, error) ? std::vector{place.path} : std::vector<fs::path>{};
+  }
+  if (place.path.extension() == ".so") return {place.path};
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(place.path, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ".so") files.push_back(it->path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace gh::host

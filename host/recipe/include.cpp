@@ -1,0 +1,150 @@
+#include "recipe/include.hpp"
+
+#include "recipe/toml.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace gh::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxFiles = 100;  // files that include each other twice over would take forever
+constexpr std::size_t kMaxBytes = (std::size_t{1} << 20) + 1;  // one more than the parser accepts: enough for it to say so
+
+std::string reason_not_found(const fs::path& file) {
+  std::vector<std::string> neighbours;
+  std::error_code failure;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::absolute(file).parent_path(), failure))
+    neighbours.push_back(entry.path().filename().string());
+  std::sort(neighbours.begin(), neighbours.end());
+  const std::string hint = nearest(file.filename().string(), neighbours);
+  return hint.empty() ? "no such file" : fmt::format("no such file; did you mean '{}'?", hint);
+}
+
+// Returns what is wrong, or "".
+std::string read_text(const fs::path& file, std::string& text) {
+  std::error_code failure;
+  if (!fs::exists(file, failure) && !failure) return reason_not_found(file);
+  if (fs::is_directory(file, failure)) return "is a directory, expected a recipe file";
+  errno = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
+  if (!in) return fmt::format("cannot be opened: {}", std::strerror(errno));
+  text.resize(kMaxBytes);
+  text.resize(std::fread(text.data(), 1, text.size(), in.get()));
+  if (std::ferror(in.get())) return fmt::format("cannot be read: {}", std::strerror(errno));
+  return "";
+}
+
+// `over` wins. Tables merge key by key; lists and everything else are replaced whole.
+void merge(Table& base, Table over) {
+  for (Entry& e : over.entries()) {
+    Value* below = base.find(e.key);
+    Table* both = below ? below->as<Table>() : nullptr;
+    if (!both || !e.value.as<Table>()) {
+      base.set(e.key, std::move(e.value), std::move(e.source));
+      continue;
+    }
+    below->source = e.value.source;
+    merge(*both, std::move(*e.value.as<Table>()));
+  }
+}
+
+class Reader {
+ public:
+  explicit Reader(Diagnostics& out) : out_(out) {}
+
+  // `asked_at` is where the file was included, without position for the recipe itself.
+  Table read(const fs::path& file, const Source& asked_at) {
+    const fs::path identity = fs::weakly_canonical(file, ignored_);
+    if (std::find(open_.begin(), open_.end(), identity) != open_.end()) {
+      return stop(asked_at, fmt::format("cycle: {}", chain(file)));
+    }
+    if (files_ > kMaxFiles) return {};
+    if (++files_ > kMaxFiles) return stop(asked_at, fmt::format("more than {} files are included", kMaxFiles));
+    std::string text;
+    if (const std::string problem = read_text(file, text); !problem.empty()) {
+      if (asked_at.line > 0) return stop(asked_at, fmt::format("{}: {}", file.string(), problem));
+      broken_ = true;
+      out_.error({file.string(), 0, 0}, "", problem);
+      return {};
+    }
+    std::optional<Table> own = parse_toml(text, file.string(), out_);
+    if (!own) {
+      broken_ = true;
+      return {};
+    }
+    open_.push_back(identity);
+    names_.push_back(file.string());
+    Table merged = included_by(file, *own);
+    open_.pop_back();
+    names_.pop_back();
+    own->erase("include");
+    merge(merged, std::move(*own));
+    return merged;
+  }
+
+  bool broken() const { return broken_; }
+
+ private:
+  Table included_by(const fs::path& file, const Table& own) {
+    Table merged;
+    const Value* include = own.find("include");
+    if (!include) return merged;
+    const Array* list = include->as<Array>();
+    if (!list) {
+      return stop(include->source, fmt::format("expected a list of strings, got {}", kind_of(*include)));
+    }
+    for (const Value& element : *list) {
+      const std::string* name = element.as<std::string>();
+      if (name && !name->empty()) {
+        merge(merged, read(beside(file, *name), element.source));
+        continue;
+      }
+      stop(element.source, fmt::format("expected the path of a recipe, got {}", name ? "the string \"\"" : kind_of(element)));
+    }
+    return merged;
+  }
+
+  Table stop(const Source& where, const std::string& message) {
+    broken_ = true;
+    out_.error(where, "include", message);
+    return {};
+  }
+
+  static fs::path beside(const fs::path& file, const std::string& name) {
+    const char* home = std::getenv("HOME");
+    if (name.starts_with("~/") && home) return fs::path(home) / name.substr(2);
+    return (file.parent_path() / name).lexically_normal();  // an absolute name replaces what is before it
+  }
+
+  std::string chain(const fs::path& last) const {
+    std::string text;
+    for (const std::string& name : names_) text += name + " → ";
+    return text + last.string();
+  }
+
+  Diagnostics& out_;
+  std::error_code ignored_;
+  std::vector<fs::path> open_;
+  std::vector<std::string> names_;
+  int files_ = 0;
+  bool broken_ = false;
+};
+
+}  // namespace
+
+std::optional<Table> read_with_includes(const fs::path& file, Diagnostics& out) {
+  Reader reader(out);
+  Table merged = reader.read(file, {});
+  return reader.broken() ? std::nullopt : std::optional(std::move(merged));
+}
+
+}  // namespace gh::host

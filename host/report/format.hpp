@@ -1,0 +1,30 @@
+// Values as text: numbers, durations, HTML.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh::host {
+
+// Text for HTML content and quoted attributes. Control characters other than tab and newline go.
+std::string escape_html(std::string_view text);
+
+std::string base64(std::string_view bytes);
+
+// Four significant digits; whole numbers whole; "—" for nothing and for what is not finite.
+std::string format_number(std::optional<double> value);
+
+// Numbers to be read against each other: the same number of decimals for all, where their sizes
+// allow.
+std::vector<std::string> format_numbers(std::span<const std::optional<double>> values);
+
+// "0.8 s", "2 min 5 s", "3 h 20 min".
+std::string format_duration(double seconds);
+
+// Columns on a terminal: code points of UTF-8 text.
+std::size_t display_width(std::string_view text);
+
+}  // namespace gh::host

@@ -1,0 +1,172 @@
+#include "report/page.hpp"
+
+#include "report/format.hpp"
+
+#include "gh/error.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace gh::host {
+namespace {
+
+constexpr std::string_view kStyle = R"css(
+:root {
+  color-scheme: light dark;
+  --paper: #fbfbf9; --panel: #ffffff; --ink: #1d2329; --soft: #59636d; --rule: #e1e3de;
+  --good: #00734f; --busy: #00609a; --bad: #b03a00; --code: #f3f4f1;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14171a; --panel: #1b1f23; --ink: #e3e7ea; --soft: #98a3ad; --rule: #2d343a;
+    --good: #3cc59a; --busy: #6cbcf0; --bad: #f08a4b; --code: #101316;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0 auto; max-width: 1200px; padding: clamp(20px, 4vw, 52px) clamp(16px, 4vw, 44px) 40px;
+  background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif;
+  overflow-wrap: break-word;
+}
+h1 { margin: 0; font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.1rem); line-height: 1.2;
+  letter-spacing: -0.015em; font-weight: 650; }
+h2 { margin: 0 0 1rem; font-size: 1.2rem; letter-spacing: -0.005em; font-weight: 620; }
+h3 { margin: 1.6rem 0 0.4rem; font-size: 1rem; font-weight: 620; }
+h3 span, header span, .soft { color: var(--soft); font-weight: 400; }
+h3 span { font-size: 0.875rem; margin-left: 0.3em; }
+p { margin: 0.4rem 0; }
+code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+code { font-size: 0.9em; }
+.lead { margin: 0.5rem 0 0; font-size: 1.08rem; color: var(--soft); }
+.facts { display: flex; flex-wrap: wrap; gap: 0.4rem 1.4rem; align-items: center; margin: 1rem 0 0;
+  padding: 0; list-style: none; font-size: 0.9rem; color: var(--soft); }
+.badge { display: inline-block; padding: 0.05rem 0.65rem; border: 1px solid currentColor;
+  border-radius: 99px; font-size: 0.85rem; font-weight: 600; color: var(--soft); white-space: nowrap; }
+.badge.finished { color: var(--good); } .badge.running { color: var(--busy); }
+.badge.failed, .badge.interrupted { color: var(--bad); }
+.notice { margin: 1.2rem 0 0; padding: 0.6rem 1rem; border-left: 3px solid var(--bad);
+  background: var(--panel); font-size: 0.92rem; }
+.notice p { margin: 0.15rem 0; white-space: pre-wrap; }
+section, details { margin-top: 2.2rem; padding-top: 1.4rem; border-top: 1px solid var(--rule); }
+details { margin-top: 0; padding: 0.9rem 0; }
+details:first-of-type { margin-top: 2.2rem; }
+summary { cursor: pointer; font-weight: 620; }
+details[open] > summary { margin-bottom: 0.8rem; }
+.row { display: flex; flex-wrap: wrap; gap: 1.6rem; align-items: start; }
+.row figure { flex: 1 1 240px; max-width: 340px; }
+.row + .row { margin-top: 2rem; }
+figure { margin: 0; min-width: 0; max-width: 400px; }
+figure header { margin-bottom: 0.5rem; line-height: 1.35; }
+figure header b { display: block; font-weight: 620; }
+figure header span { font-size: 0.85rem; }
+figure svg, figure img { display: block; width: 100%; height: auto; font-family: inherit; }
+figure img { background: #fff; border-radius: 4px; }
+figcaption, .caption { font-size: 0.88rem; line-height: 1.45; color: var(--soft); max-width: 46rem; }
+figcaption { margin-top: 0.5rem; }
+.absent { margin: 0; padding: 2.5rem 1rem; border: 1px dashed var(--rule); border-radius: 4px;
+  text-align: center; font-size: 0.88rem; color: var(--soft); }
+.plots { display: grid; gap: 1.8rem 1.6rem; align-items: start;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); }
+.plots.wide { grid-template-columns: minmax(0, 680px); }
+.plots.wide figure { max-width: none; }
+.plots + .caption { margin-top: 1.2rem; }
+.tables { display: flex; flex-wrap: wrap; gap: 1.4rem 2.4rem; margin-top: 0.8rem; }
+.tables figure { max-width: 100%; }
+.scroll { overflow-x: auto; }
+.scroll + .scroll { margin-top: 1.6rem; }
+table { border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
+th, td { padding: 0.4rem 1.1rem 0.4rem 0; text-align: left; vertical-align: top;
+  border-bottom: 1px solid var(--rule); }
+th:last-child, td:last-child { padding-right: 0.2rem; }
+thead th { color: var(--soft); font-weight: 500; font-size: 0.85rem; vertical-align: bottom;
+  border-bottom-color: var(--soft); }
+.n { text-align: right; white-space: nowrap; }
+thead small { display: block; font-size: 0.78rem; line-height: 1.4; }
+.metrics { width: 100%; }
+.metrics thead .n { min-width: 4.2rem; white-space: normal; }
+.metrics tbody th, .metrics tbody .n { padding-bottom: 0; border: 0; font-weight: 500; }
+.metrics tbody .n:last-child { font-weight: 650; }
+.even .metrics tbody .n:last-child { font-weight: 500; }
+.definition { padding-top: 0; font-size: 0.84rem; line-height: 1.4; color: var(--soft); }
+.definition p { margin: 0; max-width: 44rem; }
+.warn { color: var(--bad); }
+pre { margin: 0; padding: 1rem; overflow-x: auto; border-radius: 4px; background: var(--code);
+  font-size: 0.82rem; line-height: 1.5; }
+footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
+@media (max-width: 560px) {
+  th, td { padding-right: 0.8rem; }
+  .metrics { font-size: 0.88rem; }
+  .metrics thead th { font-size: 0.78rem; line-height: 1.3; }
+}
+@media print {
+  body { max-width: none; padding: 0; font-size: 10.5pt; background: none; }
+  figure, tr, .caption { break-inside: avoid; }
+  h2, h3, summary { break-after: avoid; }
+  .row { gap: 0.8rem; flex-wrap: nowrap; }
+  .row figure { flex-basis: 0; }
+  .plots { grid-template-columns: repeat(2, 1fr); }
+  .scroll { overflow: visible; }
+  pre { white-space: pre-wrap; background: none; padding: 0; }
+  details::details-content { content-visibility: visible; block-size: auto; opacity: 1; }
+}
+)css";
+
+constexpr std::string_view kPolicy =
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action "
+    "'none'";
+
+}  // namespace
+
+std::string html_page(std::string_view title, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      kPolicy, escape_html(title), kStyle, body);
+}
+
+std::string html_section(std::string_view heading, std::string_view content) {
+  if (content.empty()) return {};
+  return fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", escape_html(heading), content);
+}
+
+std::string html_folded(std::string_view heading, std::string_view content, Fold fold) {
+  if (content.empty()) return {};
+  return fmt::format("<details{}>\n<summary>{}</summary>\n{}</details>\n",
+                     fold == Fold::open ? " open" : "", escape_html(heading), content);
+}
+
+std::string state_badge(std::string_view state) {
+  // The class is the state's own word; an unknown one simply has no colour.
+  return fmt::format("<span class=\"badge {0}\">{0}</span>", escape_html(state));
+}
+
+void replace_file(const std::filesystem::path& file, std::string_view text) {
+  std::filesystem::path temporary = file;
+  temporary += fmt::format(".{}.tmp", ::getpid());
+  std::error_code error;
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out) {
+      std::filesystem::remove(temporary, error);
+      fail(ErrorCode::io, "cannot write ", temporary.string());
+    }
+  }
+  std::filesystem::rename(temporary, file, error);
+  if (!error) return;
+  const std::string reason = error.message();
+  std::filesystem::remove(temporary, error);
+  fail(ErrorCode::io, "cannot write ", file.string(), ": ", reason);
+}
+
+}  // namespace gh::host

@@ -1,0 +1,327 @@
+#include "report/run_record.hpp"
+
+#include "recipe/toml.hpp"
+
+#include "gh/error.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string_view>
+
+namespace gh::host {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;  // the environment is shown in the order it was written
+
+constexpr std::size_t kLogLines = 200;
+
+// Wrong types read as "absent": a report of a damaged run is better than none.
+std::string text_of(const Json& object, const char* key) {
+  const auto it = object.is_object() ? object.find(key) : object.end();
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+std::optional<double> number_of(const Json& object, const char* key) {
+  const auto it = object.is_object() ? object.find(key) : object.end();
+  if (it == object.end() || !it->is_number()) return std::nullopt;
+  return it->get<double>();
+}
+
+int64_t count_of(const Json& object, const char* key) {
+  const double value = number_of(object, key).value_or(0);
+  return std::abs(value) < 1e15 ? static_cast<int64_t>(value) : 0;
+}
+
+// The array under `key`; empty when there is none.
+Json list_of(const Json& object, const char* key) {
+  const auto it = object.is_object() ? object.find(key) : object.end();
+  return it != object.end() && it->is_array() ? *it : Json::array();
+}
+
+// A value for people: strings without quotes, lists joined by `between`.
+std::string plain_text(const Json& value, std::string_view between) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "—";
+  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  for (const Json& item : value) {
+    if (!out.empty()) out += between;
+    out += plain_text(item, between);
+  }
+  return out;
+}
+
+// A recipe value for people: strings without quotes.
+std::string value_text(const Value& value) {
+  if (const std::string* text = value.as<std::string>()) return *text;
+  return to_toml_value(value);
+}
+
+bool is_list_of_tables(const Value& value) {
+  const Array* array = value.as<Array>();
+  return array && !array->empty() && array->front().as<Table>();
+}
+
+class Loader {
+ public:
+  explicit Loader(const fs::path& directory) { run_.directory = directory; }
+
+  RunRecord load() {
+    check_directory();
+    load_recipe();
+    load_status();
+    load_environment();
+    load_epochs();
+    load_results();
+    load_log();
+    return std::move(run_);
+  }
+
+ private:
+  void check_directory() const {
+    const std::string where = run_.directory.string();
+    std::error_code error;
+    require(fs::exists(run_.directory, error), ErrorCode::missing_data, where,
+            ": no such run directory");
+    require(fs::is_directory(run_.directory, error), ErrorCode::missing_data, where,
+            " is a file; expected a run directory");
+    const bool run = fs::exists(run_.directory / "recipe.toml", error) ||
+                     fs::exists(run_.directory / "status.json", error);
+    require(!error, ErrorCode::io, "cannot read ", where, ": ", error.message());
+    require(run, ErrorCode::missing_data, where,
+            " is not a run directory: it has neither recipe.toml nor status.json");
+  }
+
+  void problem(const std::string& what) { run_.problems.push_back(what); }
+
+  std::optional<std::string> read(const fs::path& file) const {
+    std::error_code error;
+    if (!fs::is_regular_file(file, error)) return std::nullopt;
+    std::ifstream in(file, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    require(static_cast<bool>(in), ErrorCode::io, "cannot read ", file.string());
+    return bytes;
+  }
+
+  // An object, or nullopt with a line in problems.
+  std::optional<Json> read_json(const std::string& name) {
+    const auto text = read(run_.directory / name);
+    if (!text) {
+      problem(name + " is missing");
+      return std::nullopt;
+    }
+    Json json = Json::parse(*text, nullptr, false);
+    if (json.is_object()) return json;
+    problem(name + " is not readable as a JSON object");
+    return std::nullopt;
+  }
+
+  void load_recipe() {
+    run_.name = fs::absolute(run_.directory).lexically_normal().filename().string();
+    if (run_.name.empty())
+      run_.name = fs::absolute(run_.directory).lexically_normal().parent_path().filename().string();
+    const auto text = read(run_.directory / "recipe.toml");
+    if (!text) return problem("recipe.toml is missing");
+    run_.recipe = *text;
+    Diagnostics diagnostics;
+    const std::optional<Table> table = parse_toml(*text, "recipe.toml", diagnostics);
+    if (!table) return problem("recipe.toml cannot be parsed: " + diagnostics.text());
+    flatten(*table, "");
+    if (const std::string name = run_.value("name"); !name.empty()) run_.name = name;
+  }
+
+  void flatten(const Table& table, const std::string& path) {
+    for (const Entry& entry : table.entries()) flatten(entry.value, path + entry.key);
+  }
+
+  void flatten(const Value& value, const std::string& path) {
+    if (const Table* table = value.as<Table>()) return flatten(*table, path + ".");
+    if (!is_list_of_tables(value)) {
+      run_.values[path] = value_text(value);
+      return;
+    }
+    const Array& array = *value.as<Array>();
+    for (std::size_t i = 0; i < array.size(); ++i) flatten(array[i], path + "." + std::to_string(i));
+  }
+
+  void load_status() {
+    const auto json = read_json("status.json");
+    if (!json) return;
+    StatusRecord& status = run_.status;
+    if (const std::string state = text_of(*json, "state"); !state.empty()) status.state = state;
+    status.stage = text_of(*json, "stage");
+    status.message = text_of(*json, "message");
+    status.updated = text_of(*json, "updated");
+    status.epoch = count_of(*json, "epoch");
+    status.epochs = count_of(*json, "epochs");
+    status.seconds = number_of(*json, "seconds").value_or(0);
+  }
+
+  void load_environment() {
+    const auto json = read_json("environment.json");
+    if (!json) return;
+    for (const auto& [key, value] : json->items())
+      if (key != "plugins") run_.environment.emplace_back(key, plain_text(value, " "));
+    for (const Json& plugin : list_of(*json, "plugins"))
+      run_.plugins.push_back({text_of(plugin, "name"), text_of(plugin, "version"),
+                              text_of(plugin, "file"), text_of(plugin, "sha256"),
+                              plain_text(list_of(plugin, "provides"), ", ")});
+  }
+
+  void load_epochs() {
+    const auto text = read(run_.directory / "metrics.jsonl");
+    if (!text) return;  // nothing was trained yet
+    std::size_t begin = 0, bad = 0;
+    while (begin < text->size()) {
+      const std::size_t end = text->find('\n', begin);
+      const std::string_view line = std::string_view(*text).substr(begin, end - begin);
+      begin = end == std::string::npos ? text->size() : end + 1;
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      const Json json = Json::parse(line, nullptr, false);
+      if (json.is_object()) {
+        add_epoch(json);
+      } else if (end != std::string::npos) {  // without its newline it was cut off by a kill
+        ++bad;
+      }
+    }
+    if (bad > 0) problem("metrics.jsonl: " + std::to_string(bad) + " unreadable line(s) left out");
+  }
+
+  void add_epoch(const Json& json) {
+    EpochRecord row;
+    row.stage = text_of(json, "stage");
+    row.epoch = count_of(json, "epoch");
+    for (const auto& [key, value] : json.items()) {
+      if (key == "epoch" || key == "epochs" || key == "step") continue;
+      if (value.is_object()) {
+        for (const auto& [inner, number] : value.items())
+          add_scalar(row, key + "." + inner, number);
+      } else {
+        add_scalar(row, key, value);
+      }
+    }
+    // A resumed run repeats epochs after its last checkpoint; what it wrote before is void.
+    auto& epochs = run_.epochs;
+    while (!epochs.empty() && epochs.back().stage == row.stage && epochs.back().epoch >= row.epoch)
+      epochs.pop_back();
+    epochs.push_back(std::move(row));
+  }
+
+  static void add_scalar(EpochRecord& row, const std::string& key, const Json& value) {
+    if (value.is_number()) row.scalars[key] = value.get<double>();
+    if (value.is_null()) row.scalars[key] = std::numeric_limits<double>::quiet_NaN();
+  }
+
+  void load_results() {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(run_.directory / "results", error))
+      if (entry.path().extension() == ".json")
+        names.push_back("results/" + entry.path().filename().string());
+    // By number and not by text, so that 100 comes after 99.
+    const auto number = [](const std::string& name) {
+      return std::strtol(name.c_str() + std::string_view("results/").size(), nullptr, 10);
+    };
+    std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
+      return std::pair(number(a), a) < std::pair(number(b), b);
+    });
+    for (const std::string& name : names)
+      if (const auto json = read_json(name)) run_.results.push_back(result(*json));
+  }
+
+  ResultRecord result(const Json& json) const {
+    ResultRecord out;
+    out.evaluator = text_of(json, "evaluator");
+    out.slot = text_of(json, "slot");
+    out.moment = text_of(json, "moment");
+    out.label = text_of(json, "label");
+    out.epoch = count_of(json, "epoch");
+    out.seconds = number_of(json, "seconds").value_or(0);
+    for (const Json& metric : list_of(json, "metrics"))
+      out.metrics.push_back(
+          {text_of(metric, "name"), number_of(metric, "value"), text_of(metric, "definition")});
+    for (const Json& table : list_of(json, "tables")) out.tables.push_back(this->table(table));
+    for (const Json& picture : list_of(json, "pictures"))
+      out.pictures.push_back(this->picture(picture));
+    return out;
+  }
+
+  static TableRecord table(const Json& json) {
+    TableRecord out{text_of(json, "name"), text_of(json, "caption"), {}, {}};
+    for (const Json& column : list_of(json, "columns"))
+      out.columns.push_back(plain_text(column, " "));
+    for (const Json& row : list_of(json, "rows")) {
+      out.rows.emplace_back();
+      if (!row.is_array()) continue;
+      for (const Json& cell : row) out.rows.back().push_back(plain_text(cell, " "));
+    }
+    return out;
+  }
+
+  PictureRecord picture(const Json& json) const {
+    PictureRecord out{
+        text_of(json, "name"), text_of(json, "caption"), text_of(json, "mime"), {}, {}};
+    // A report is passed on; it must not pick up files from elsewhere on this machine.
+    const fs::path file = fs::path(text_of(json, "file")).lexically_normal();
+    if (file.empty() || file.is_absolute() || *file.begin() == "..") {
+      out.problem = "picture file \"" + file.string() + "\" is not inside the run directory";
+    } else if (const auto bytes = read(run_.directory / file)) {
+      out.bytes = *bytes;
+      if (bytes->empty()) out.problem = file.string() + " is empty";
+    } else {
+      out.problem = file.string() + " is missing";
+    }
+    return out;
+  }
+
+  void load_log() {
+    const std::string log = read(run_.directory / "train.log").value_or("");
+    std::size_t begin = log.size();
+    for (std::size_t lines = 0; begin > 0 && lines <= kLogLines; ++lines) {
+      const std::size_t newline = log.rfind('\n', begin - 1);
+      begin = newline == std::string::npos ? 0 : newline;
+    }
+    run_.log_tail = log.substr(begin > 0 ? begin + 1 : 0);
+  }
+
+  RunRecord run_;
+};
+
+}  // namespace
+
+std::string RunRecord::value(const std::string& path) const {
+  const auto it = values.find(path);
+  return it == values.end() ? std::string() : it->second;
+}
+
+RunRecord load_run(const fs::path& directory) { return Loader(directory).load(); }
+
+std::string composition(const RunRecord& run) {
+  std::string out = run.value("method.id");
+  const std::string structure = run.value("harmonize.structure.id");
+  const std::string allocator = run.value("harmonize.allocator.id");
+  if (!structure.empty() && !allocator.empty())
+    out += " + GH (" + structure + " × " + allocator + ")";
+  if (const std::string data = run.value("data.id"); !data.empty()) out += " on " + data;
+  if (const std::string backbone = run.value("backbone.id"); !backbone.empty())
+    out += " with " + backbone;
+  return out;
+}
+
+std::optional<int64_t> warm_up_end(const RunRecord& run) {
+  for (const ResultRecord& result : run.results)
+    if (result.moment == "warm-up") return result.epoch;
+  const std::string text = run.value("harmonize.warm_up");
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || text.size() > 9)
+    return std::nullopt;
+  return std::stoll(text);
+}
+
+}  // namespace gh::host

@@ -1,0 +1,103 @@
+// What a run left behind, read from its directory: the input of every page and table of this room.
+//
+// Reading is forgiving where a run may have been killed (a half-written last line) or a file
+// damaged: what can be read is read, the rest becomes a line in `problems`, which reports print.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gh::host {
+
+struct MetricRecord {
+  std::string name;
+  std::optional<double> value;  // empty: not finite when it was measured, shown as "—"
+  std::string definition;
+};
+
+struct TableRecord {
+  std::string name;
+  std::string caption;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+struct PictureRecord {
+  std::string name;
+  std::string caption;
+  std::string mime;
+  std::string bytes;    // empty: `problem` says why
+  std::string problem;  // for the reader of the report
+};
+
+// One evaluation: an evaluator at a moment of training.
+struct ResultRecord {
+  std::string evaluator;  // plugin id
+  std::string slot;       // its place in the recipe, "eval.0"
+  std::string moment;     // "start", "warm-up", "end"
+  std::string label;      // the moment in words of the recipe; may be empty
+  int64_t epoch = 0;
+  double seconds = 0;
+  std::vector<MetricRecord> metrics;
+  std::vector<TableRecord> tables;
+  std::vector<PictureRecord> pictures;
+};
+
+// One line of metrics.jsonl.
+struct EpochRecord {
+  std::string stage;
+  int64_t epoch = 0;                      // of the stage, from 1
+  std::map<std::string, double> scalars;  // null is NaN; {"time": {"data": 1}} is "time.data"
+};
+
+struct PluginRecord {
+  std::string name;
+  std::string version;
+  std::string file;
+  std::string sha256;
+  std::string provides;  // comma-separated
+};
+
+struct StatusRecord {
+  std::string state = "unknown";  // "running", "finished", "failed", "interrupted"
+  std::string stage;
+  std::string message;
+  std::string updated;
+  int64_t epoch = 0;
+  int64_t epochs = 0;
+  double seconds = 0;
+};
+
+struct RunRecord {
+  std::filesystem::path directory;
+  std::string name;                           // the recipe's, or the directory's
+  std::string recipe;                         // text of recipe.toml
+  std::map<std::string, std::string> values;  // "train.optimizer.lr" → "0.5", from the recipe
+  StatusRecord status;
+  std::vector<std::pair<std::string, std::string>> environment;  // without the plugins
+  std::vector<PluginRecord> plugins;
+  std::vector<EpochRecord> epochs;    // in order of training
+  std::vector<ResultRecord> results;  // in order of evaluation
+  std::string log_tail;               // last lines of train.log
+  std::vector<std::string> problems;
+
+  // A recipe value by dotted path ("eval.0.k"), strings without their quotes; "" when absent.
+  std::string value(const std::string& path) const;
+};
+
+// Throws gh::Error missing_data when `directory` is not there or holds neither recipe.toml nor
+// status.json, io when it cannot be read.
+RunRecord load_run(const std::filesystem::path& directory);
+
+// "simclr + GH (etf × sinkhorn) on cifar with resnet18", from what the recipe says.
+std::string composition(const RunRecord& run);
+
+// Epochs after which GH begins: when the warm-up was evaluated, or what the recipe says.
+std::optional<int64_t> warm_up_end(const RunRecord& run);
+
+}  // namespace gh::host

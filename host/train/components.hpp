@@ -1,0 +1,61 @@
+// The components a recipe names, made and checked, in the order of their dependence. Destroyed in reverse.
+#pragma once
+
+#include "plugins/registry.hpp"
+#include "recipe/diagnostics.hpp"
+#include "recipe/recipe.hpp"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gh::host {
+
+// A component with the parameters it reads.
+template <class Interface>
+struct Made {
+  std::unique_ptr<Params> params;
+  ComponentPtr<Interface> component;
+  std::string path;  // in the recipe
+  bool sees_labels = false;
+
+  Interface* operator->() const { return component.get(); }
+  Interface& operator*() const { return *component; }
+  explicit operator bool() const { return component != nullptr; }
+};
+
+struct Components {
+  Made<Dataset> dataset;
+  Made<Backbone> backbone;
+  Made<SslMethod> method;
+  Made<Structure> structure;  // empty without [harmonize]
+  Made<Allocator> allocator;
+  std::vector<Made<Evaluator>> evaluators;
+};
+
+Components make_components(const Recipe& recipe, Registry& registry);
+
+// Turns complaints of the component at `path` into diagnostics with recipe positions.
+class RecipeComplaints final : public Complaints {
+ public:
+  RecipeComplaints(const Recipe& recipe, std::string path, Diagnostics& out);
+  void add(std::string_view key, std::string_view message) override;
+
+ private:
+  const Recipe& recipe_;
+  std::string path_;
+  Diagnostics& out_;
+};
+
+// A recipe that is valid as text but cannot be run.
+class RecipeRefused : public std::runtime_error {
+ public:
+  explicit RecipeRefused(Diagnostics diagnostics);
+  const Diagnostics& diagnostics() const { return diagnostics_; }
+
+ private:
+  Diagnostics diagnostics_;
+};
+
+}  // namespace gh::host

@@ -1,0 +1,80 @@
+#include "train/plan.hpp"
+
+#include "gh/error.hpp"
+
+namespace gh::host {
+namespace {
+
+HarmonizePlan read_harmonize(const Recipe& recipe) {
+  HarmonizePlan plan;
+  plan.tracker.warm_up = recipe.integer("harmonize.warm_up");
+  plan.tracker.momentum = recipe.real("harmonize.momentum");
+  plan.tracker.warm_up_momentum = recipe.real("harmonize.warm_up_momentum");
+  plan.tracker.refresh = recipe.integer("harmonize.refresh");
+  plan.ramp = recipe.integer("harmonize.ramp");
+  plan.weight = recipe.real("harmonize.weight");
+  plan.temperature = recipe.real("harmonize.temperature");
+  plan.track_prior = recipe.text("harmonize.prior") == "tracked";
+  return plan;
+}
+
+std::set<std::string> read_moments(const Recipe& recipe, const std::string& path) {
+  std::set<std::string> out;
+  for (const Value& value : *recipe.at(path + ".when").as<Array>()) out.insert(*value.as<std::string>());
+  return out;
+}
+
+}  // namespace
+
+TrainPlan read_plan(const Recipe& recipe) {
+  TrainPlan plan;
+  plan.name = recipe.text("name");
+  plan.seed = static_cast<uint64_t>(recipe.integer("seed"));
+  plan.epochs = recipe.integer("train.epochs");
+  plan.batch = recipe.integer("train.batch");
+  plan.drop_last = recipe.boolean("train.drop_last");
+  plan.threads = recipe.integer("train.threads");
+  plan.dtype = recipe.text("train.dtype") == "float64" ? at::kDouble : at::kFloat;
+  plan.views = {.count = recipe.integer("views.count"), .noise = recipe.real("views.noise")};
+  if (recipe.find("data.longtail"))
+    plan.long_tail = LongTail{.law = recipe.text("data.longtail.law"),
+                              .ratio = recipe.real("data.longtail.ratio"),
+                              .seed = static_cast<uint32_t>(recipe.integer("data.longtail.seed"))};
+  if (recipe.find("harmonize")) plan.harmonize = read_harmonize(recipe);
+  for (const Slot* slot : recipe.evals()) plan.eval_moments.push_back(read_moments(recipe, slot->path));
+  return plan;
+}
+
+int64_t TrainPlan::steps_per_epoch(int64_t samples) const {
+  return drop_last ? samples / batch : (samples + batch - 1) / batch;
+}
+
+Schedule TrainPlan::schedule_for(const Recipe& recipe, int64_t stage_epochs) const {
+  Schedule out{.id = recipe.text("train.schedule.id"), .lr = recipe.real("train.optimizer.lr"), .epochs = stage_epochs};
+  if (out.id == "constant") return out;
+  out.warm_up = recipe.integer("train.schedule.warm_up");
+  out.lr_min = recipe.real("train.schedule.lr_min");
+  if (out.id == "cosine") return out;
+  out.stage1_end = out.stage2_start = recipe.real("train.schedule.lr_split");
+  out.stage2_begins = harmonize->tracker.warm_up;
+  return out;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe, std::vector<OptimizedParameter> parameters) {
+  const auto real = [&](const char* key) { return recipe.real(std::string("train.optimizer.") + key); };
+  const std::string& id = recipe.text("train.optimizer.id");
+  if (id == "sgd")
+    return make_sgd(std::move(parameters), {.lr = real("lr"),
+                                            .momentum = real("momentum"),
+                                            .weight_decay = real("weight_decay"),
+                                            .nesterov = recipe.boolean("train.optimizer.nesterov")});
+  if (id == "adam")
+    return make_adam(std::move(parameters), {.lr = real("lr"),
+                                             .beta1 = real("beta1"),
+                                             .beta2 = real("beta2"),
+                                             .epsilon = real("epsilon"),
+                                             .weight_decay = real("weight_decay")});
+  fail(ErrorCode::internal, "the recipe schema allows an optimizer '", id, "' that the host cannot make");
+}
+
+}  // namespace gh::host

@@ -1,0 +1,38 @@
+// The host's own part of a resolved recipe, typed.
+#pragma once
+
+#include "data/long_tail.hpp"
+#include "data/sample_table.hpp"
+#include "harmonize/harmonizer.hpp"
+#include "recipe/recipe.hpp"
+#include "train/optimizer.hpp"
+#include "train/schedule.hpp"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace gh::host {
+
+struct TrainPlan {
+  std::string name;
+  uint64_t seed = 0;
+  int64_t epochs = 1;
+  int64_t batch = 1;
+  bool drop_last = false;
+  int64_t threads = 0;
+  at::ScalarType dtype = at::kFloat;
+  ViewPlan views;
+  std::optional<LongTail> long_tail;
+  std::optional<HarmonizePlan> harmonize;
+  std::vector<std::set<std::string>> eval_moments;  // per [[eval]]: "start", "warm-up", "end"
+
+  Schedule schedule_for(const Recipe& recipe, int64_t stage_epochs) const;
+  int64_t steps_per_epoch(int64_t samples) const;
+};
+
+TrainPlan read_plan(const Recipe& recipe);
+std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe, std::vector<OptimizedParameter> parameters);
+
+}  // namespace gh::host

@@ -1,0 +1,238 @@
+#include "train/trainer.hpp"
+
+#include "train/interrupt.hpp"
+#include "train/state_archive.hpp"
+
+#include "gh/error.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+namespace gh::host {
+namespace {
+
+class StageList final : public Stages {
+ public:
+  void add(std::string_view name, int64_t epochs) override {
+    require(epochs >= 0, ErrorCode::invalid_param, "stage '", name, "' has ", epochs, " epochs");
+    stages.emplace_back(name, epochs);
+  }
+  std::vector<std::pair<std::string, int64_t>> stages;
+};
+
+class TrainableList final : public Trainables {
+ public:
+  void add(const at::Tensor& parameter, Policy policy, double rate) override {
+    require(parameter.requires_grad() && parameter.is_leaf(), ErrorCode::internal,
+            "a trained parameter must be a leaf that requires a gradient");
+    parameters.push_back({.tensor = parameter, .policy = policy, .rate = rate});
+  }
+  std::vector<OptimizedParameter> parameters;
+};
+
+}  // namespace
+
+// One call of SslMethod::step. World size one, no loss scaling and no accumulation yet, so gradients are what backward leaves.
+class Trainer::StepRun final : public Step {
+ public:
+  StepRun(TrainerParts& parts, Optimizer& optimizer, const at::Tensor& indices, int64_t epoch)
+      : parts_(parts), optimizer_(optimizer), indices_(indices), epoch_(epoch) {}
+
+  void backward(const at::Tensor& loss) override {
+    require(loss.dim() == 0, ErrorCode::shape, "backward() takes a scalar loss, got ", loss.sizes());
+    require(!reduced_, ErrorCode::internal, "backward() between reduce_gradients() and discard_gradients()");
+    const double value = loss.item<double>();
+    require(std::isfinite(value), ErrorCode::numeric, "the loss is ", value, " in epoch ", epoch_ + 1, ", step ",
+            parts_.host.progress().step + 1);
+    loss.backward();
+    total_ += value;
+    called_ = true;
+  }
+  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions& options) override {
+    if (!parts_.harmonizer) return at::zeros({}, z1.options().requires_grad(false));
+    return parts_.harmonizer->term(z1, z2, indices_, options.track != 0, epoch_);
+  }
+  void reduce_gradients() override { reduced_ = true; }
+  void discard_gradients() override {
+    optimizer_.zero_grad();
+    reduced_ = false;
+    total_ = 0;
+  }
+  void* query(const char*) override { return nullptr; }
+
+  double total_loss() const { return total_; }
+  bool called() const { return called_; }
+
+ private:
+  TrainerParts& parts_;
+  Optimizer& optimizer_;
+  const at::Tensor& indices_;
+  int64_t epoch_;
+  double total_ = 0;
+  bool called_ = false;
+  bool reduced_ = false;
+};
+
+Trainer::Trainer(TrainerParts parts) : parts_(std::move(parts)) {}
+
+std::vector<Trainer::StagePlan> Trainer::plan_stages() const {
+  StageList list;
+  parts_.method.plan_stages(parts_.host.facts(), list);
+  if (list.stages.empty()) list.add("train", parts_.plan.epochs);
+  std::vector<StagePlan> out;
+  for (auto& [name, epochs] : list.stages) out.push_back({name, epochs});
+  return out;
+}
+
+bool Trainer::train() {
+  const std::vector<StagePlan> stages = plan_stages();
+  parts_.evaluate("start", 0);
+  int64_t done = 0;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    begin_stage(stages[i], static_cast<int64_t>(i));
+    if (!run_stage(stages[i])) return false;
+    parts_.method.end_stage(parts_.host);
+    done += stages[i].epochs;
+  }
+  parts_.console.finish();
+  parts_.evaluate("end", done);
+  return true;
+}
+
+void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
+  Progress& progress = parts_.host.progress_now();
+  progress = {.stage = stage.name, .stage_index = index, .epoch = 0, .epochs = stage.epochs, .step = 0, .steps = 0};
+  parts_.method.train(true);
+  parts_.method.begin_stage(parts_.host);
+  stage_samples_ = parts_.method.stage_samples();
+  parts_.host.set_stage_samples(stage_samples_);
+  const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
+  progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
+  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name, "' has ", samples,
+          " samples and drops batches shorter than ", parts_.plan.batch, "; lower train.batch");
+
+  TrainableList trainables;
+  parts_.method.trainable(trainables);
+  if (parts_.harmonizer) parts_.harmonizer->trainable(trainables);
+  optimizer_ = make_optimizer(parts_.recipe, std::move(trainables.parameters));
+  require_complete_state();
+}
+
+void Trainer::require_complete_state() {
+  TensorFile file;
+  StateSaver method(file, "method");
+  parts_.method.visit_state(method);
+  if (parts_.harmonizer) {
+    StateSaver harmonizer(file, "harmonize");
+    parts_.harmonizer->visit_state(harmonizer);
+  }
+  std::set<const void*> visited;
+  for (const auto& entry : file.tensors) visited.insert(entry.second.data_ptr());
+  for (const OptimizedParameter& p : optimizer_->parameters())
+    require(visited.contains(p.tensor.data_ptr()), ErrorCode::internal, "the method trains a parameter of shape ",
+            p.tensor.sizes(), " that its visit_state() does not visit");
+}
+
+bool Trainer::run_stage(const StagePlan& stage) {
+  const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage.epochs);
+  for (int64_t epoch = 0; epoch < stage.epochs; ++epoch) {
+    parts_.host.progress_now().epoch = epoch;
+    if (!run_epoch(epoch, schedule.rate(epoch))) return false;
+    if (parts_.plan.harmonize && epoch + 1 == parts_.plan.harmonize->tracker.warm_up)
+      parts_.evaluate("warm-up", epoch + 1);
+  }
+  return true;
+}
+
+bool Trainer::run_epoch(int64_t epoch, double rate) {
+  const auto started = std::chrono::steady_clock::now();
+  parts_.host.metrics().clear();
+  parts_.method.begin_epoch(parts_.host);
+  fit_allocator(epoch);
+  const at::Tensor order = parts_.views.order(epoch, stage_samples_);
+  const int64_t steps = parts_.plan.steps_per_epoch(order.size(0));
+  for (int64_t step = 0; step < steps; ++step) {
+    const int64_t begin = step * parts_.plan.batch;
+    run_step(order.slice(0, begin, std::min(order.size(0), begin + parts_.plan.batch)), epoch, rate);
+    if (InterruptGuard::requested()) return false;
+  }
+  parts_.method.end_epoch(parts_.host);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  write_metrics(epoch, rate, seconds, order.size(0));
+  return true;
+}
+
+void Trainer::fit_allocator(int64_t epoch) {
+  if (!parts_.harmonizer || !parts_.harmonizer->wants_fit(epoch)) return;
+  const at::Tensor indices =
+      stage_samples_.defined() ? stage_samples_ : at::arange(parts_.data.size(), at::kLong);
+  const at::Tensor z = parts_.host.embed_all("plain", [&](const at::Tensor& x) { return parts_.method.embed(x); });
+  parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
+}
+
+void Trainer::run_step(const at::Tensor& indices, int64_t epoch, double rate) {
+  std::vector<at::Tensor> views;
+  const RunFacts& facts = parts_.host.facts();
+  for (int64_t v = 0; v < parts_.views.plan().count; ++v)
+    views.push_back(parts_.views.make(indices, epoch, v).to(facts.device, facts.dtype));
+  Batch batch;
+  batch.views = views;
+  batch.indices = indices;
+  if (parts_.method_sees_labels && parts_.data.targets.defined())
+    batch.labels = parts_.data.targets.index_select(0, indices);
+  batch.global_size = indices.size(0);
+
+  optimizer_->zero_grad();
+  StepRun step(parts_, *optimizer_, indices, epoch);
+  parts_.method.step(batch, step);
+  require(step.called(), ErrorCode::internal, "the method's step() never called backward()");
+  parts_.host.log("loss", step.total_loss());
+  parts_.method.before_update(parts_.host);
+  optimizer_->step(rate);
+  parts_.method.after_update(parts_.host);
+  if (parts_.harmonizer) parts_.harmonizer->after_update();
+  ++parts_.host.progress_now().step;
+}
+
+void Trainer::write_metrics(int64_t epoch, double rate, double seconds, int64_t samples) {
+  const Progress& progress = parts_.host.progress();
+  nlohmann::ordered_json line = {{"stage", progress.stage},
+                                 {"epoch", epoch + 1},
+                                 {"epochs", progress.epochs},
+                                 {"step", progress.step},
+                                 {"lr", rate}};
+  parts_.host.metrics().write(line);
+  const double speed = static_cast<double>(samples) / std::max(seconds, 1e-9);
+  line["time"] = {{"seconds", seconds}, {"samples_per_second", speed}};
+  parts_.directory.append_metrics(line);
+  parts_.status.running(progress.stage, epoch + 1, progress.epochs);
+  parts_.console.tick({.stage = progress.stage,
+                       .epoch = epoch + 1,
+                       .epochs = progress.epochs,
+                       .loss = parts_.host.metrics().mean("loss"),
+                       .rate = rate,
+                       .samples_per_second = speed});
+}
+
+void Trainer::save_state(const std::filesystem::path& file) {
+  TensorFile content;
+  content.metadata["format"] = "ghhost-state-1";
+  StateSaver method(content, "method");
+  parts_.method.visit_state(method);
+  if (parts_.harmonizer) {
+    StateSaver harmonizer(content, "harmonize");
+    parts_.harmonizer->visit_state(harmonizer);
+  }
+  if (optimizer_) {
+    StateSaver optimizer(content, "optimizer");
+    optimizer_->visit_state(optimizer);
+  }
+  write_safetensors(file, content);
+}
+
+}  // namespace gh::host

@@ -1,0 +1,148 @@
+// What the plots of plot.cpp are made of: text and numbers as SVG wants them, ranges, ticks, a
+// canvas.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh::plot_detail {
+
+inline constexpr double kFont = 11;
+inline constexpr double kCharacter = 6.2;  // mean advance at kFont; SVG cannot measure text
+
+// Beyond this a range overflows when two values are subtracted.
+inline bool drawable(double value) { return std::isfinite(value) && std::abs(value) < 1e300; }
+
+// XML 1.0 cannot express control characters other than tab and newline; they go.
+inline std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool special = c == '&' || c == '<' || c == '>' || c == '"';
+    if (special) {
+      out += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    } else if (static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\n') {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// std::to_chars and not printf: a decimal comma from the user's locale would break the drawing.
+inline std::string fixed(double value, int decimals) {
+  std::array<char, 400> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::fixed, decimals);
+  return {text.data(), end.ptr};
+}
+
+// A tenth of a pixel: finer is invisible and makes files larger.
+inline std::string px(double value) {
+  std::string text = fixed(value, 1);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text == "-0" ? "0" : text;
+}
+
+inline double text_width(std::string_view text) {
+  const auto continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  const auto extra = std::count_if(text.begin(), text.end(), continuation);
+  return kCharacter * static_cast<double>(text.size() - static_cast<std::size_t>(extra));
+}
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  bool empty() const { return !(low <= high); }
+  double span() const { return high - low; }
+  void include(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  // Leaves room around a constant, where a scale would otherwise divide by zero.
+  void widen_if_flat() {
+    if (empty()) *this = {0, 1};
+    const double magnitude = std::max(std::abs(low), std::abs(high));
+    if (span() > 1e-9 * magnitude && span() > 1e-300) return;
+    const double room = magnitude > 1e-290 ? 0.1 * magnitude : 1;
+    low -= room;
+    high += room;
+  }
+};
+
+struct Ticks {
+  std::vector<double> at;
+  double step = 1;
+};
+
+// Multiples of 1, 2 or 5 times a power of ten inside the range, about `wanted` of them.
+inline Ticks nice_ticks(const Range& range, double wanted, double least_step) {
+  const double rough = range.span() / std::max(wanted, 1.0);
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double lead = rough / power;
+  Ticks ticks;
+  const double nice = lead <= 1.5 ? 1 : lead <= 3.5 ? 2 : lead <= 7.5 ? 5 : 10;
+  ticks.step = std::max(power * nice, least_step);
+  const double slack = 1e-9 * range.span();
+  const double first = std::ceil((range.low - slack) / ticks.step);
+  for (int i = 0; i < 50; ++i) {
+    const double value = (first + i) * ticks.step;
+    if (value > range.high + slack) break;
+    ticks.at.push_back(value);
+  }
+  return ticks;
+}
+
+inline std::string tick_label(double value, double step) {
+  if (std::abs(value) < 1e-6 * step) return "0";
+  if (std::abs(value) < 1e6 && step > 0.9e-4)
+    return fixed(value, std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9))));
+  std::array<char, 32> text;
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 4);
+  return {text.data(), end.ptr};
+}
+
+// The little of SVG that both plots need, appended to one string.
+class Canvas {
+ public:
+  Canvas(double width, std::string_view label) : width_(width), label_(label) {}
+  double width() const { return width_; }
+
+  Canvas& raw(std::string_view text) {
+    body_ += text;
+    return *this;
+  }
+  void line(double x1, double y1, double x2, double y2, std::string_view style) {
+    raw("<line x1=\"").raw(px(x1)).raw("\" y1=\"").raw(px(y1)).raw("\" x2=\"").raw(px(x2));
+    raw("\" y2=\"").raw(px(y2)).raw("\" stroke=\"currentColor\" ").raw(style).raw("/>\n");
+  }
+  void dot(double x, double y, double radius) {
+    raw("<circle cx=\"").raw(px(x)).raw("\" cy=\"").raw(px(y)).raw("\" r=\"").raw(px(radius));
+    raw("\"/>\n");
+  }
+  void text(double x, double y, std::string_view words, std::string_view style) {
+    if (words.empty()) return;
+    raw("<text x=\"").raw(px(x)).raw("\" y=\"").raw(px(y)).raw("\" ").raw(style).raw(">");
+    raw(escape(words)).raw("</text>\n");
+  }
+  std::string finish(double height) const {
+    const std::string w = px(width_), h = px(height);
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h +
+           "\" viewBox=\"0 0 " + w + " " + h + "\" role=\"img\" aria-label=\"" + escape(label_) +
+           "\" font-family=\"system-ui, sans-serif\" font-size=\"" + px(kFont) +
+           "\" fill=\"currentColor\">\n" + body_ + "</svg>\n";
+  }
+
+ private:
+  double width_;
+  std::string label_;
+  std::string body_;
+};
+
+}  // namespace gh::plot_detail

@@ -1,0 +1,67 @@
+// @NAME@: pulls the two views of a sample together and spreads all samples over the sphere
+// (alignment and uniformity, Wang and Isola 2020). Where to change what:
+//   losses()     your loss, one value per sample; the base class runs encoder, projector, GH and
+//   backward check()      refuse recipes that cannot work, before training kParams      what a
+//   recipe may set under [method] step(), after_update(), visit_state(), … of gh::SslMethod:
+//   override them for twins, queues, several backward passes
+#include "gh/component.hpp"
+#include "gh/two_view.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/logsumexp.h>
+
+#include <cmath>
+#include <limits>
+
+namespace {
+
+at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
+
+class @CLASS@ final : public gh::TwoViewMethod {
+ public:
+  explicit @CLASS@(const gh::Params& params)
+      : TwoViewMethod(params),
+        weight_(params.real("weight")),
+        sharpness_(params.real("sharpness")) {}
+
+  void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
+    TwoViewMethod::check(facts, out);
+    if (facts.batch / facts.accumulate < 2)
+      out.add(".train.batch", "uniformity needs at least 2 samples a step");
+  }
+
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
+    const at::Tensor a = unit_rows(z1);
+    const at::Tensor b = unit_rows(z2);
+    return (a - b).square().sum(1) + weight_ * (uniformity(a) + uniformity(b)) / 2;
+  }
+
+ private:
+  // Log of the mean of exp(-t |x_i - x_j|^2) over all other samples j of the global batch, [B].
+  at::Tensor uniformity(const at::Tensor& x) {
+    const at::Tensor all = host().all_gather(x);
+    const at::Tensor exponent = sharpness_ * (2 * x.matmul(all.t()) - 2);
+    const at::Tensor self =
+        at::arange(x.size(0), x.options().dtype(at::kLong)) + host().facts().rank * x.size(0);
+    const double none = -std::numeric_limits<double>::infinity();
+    return at::logsumexp(exponent.scatter(1, self.unsqueeze(1), none), 1) -
+           std::log(all.size(0) - 1.0);
+  }
+
+  double weight_;
+  double sharpness_;
+};
+
+constexpr gh::Param kParams[] = {
+    gh::real("weight", "1.0", "weight of uniformity against alignment").at_least(0),
+    gh::real("sharpness", "2.0", "how local the repulsion is: t in exp(-t |x - y|^2)").above(0),
+    GH_PROJECTOR_PARAMS,
+};
+constexpr gh::Component kComponents[] = {
+    gh::describe<@CLASS@>("@NAME@", "alignment and uniformity of two views", kParams),
+};
+
+}  // namespace
+
+GH_PLUGIN(kComponents, .license = "MIT", .authors = "your name", .url = "",
+          .doc = "What this plugin is for, in a sentence or two")

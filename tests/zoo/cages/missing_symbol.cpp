@@ -1,0 +1,5 @@
+#include "zoo.h"
+
+extern "C" void gh_zoo_defined_nowhere();
+
+ZOO_PLUGIN(gh_zoo_defined_nowhere())

@@ -1,0 +1,2 @@
+// A note and nothing behind it.
+#include "zoo.h"

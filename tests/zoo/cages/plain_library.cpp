@@ -1,0 +1,2 @@
+// Some other shared library.
+extern "C" int answer() { return 42; }

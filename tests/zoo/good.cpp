@@ -1,0 +1,116 @@
+// A well-behaved plugin with one component of each kind, as small as they get: what the zoo's visitors must still be able to load, and
+// what the conformance checks must find nothing wrong with.
+#include "gh/component.hpp"
+#include "gh/two_view.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/softmax.h>
+#include <ATen/ops/zeros.h>
+
+namespace {
+
+// ±e_i.
+class Cross : public gh::Structure {
+ public:
+  explicit Cross(const gh::Params& params) : points_(params.integer("points")) {}
+  void check(int64_t width, gh::Complaints& out) const override {
+    if (points_ > 2 * width) out.add("points", "more than twice the width");
+  }
+  at::Tensor points(int64_t width, gh::Random) const override {
+    at::Tensor p = at::zeros({points_, width}, at::kDouble);
+    for (int64_t i = 0; i < points_; ++i) p[i][i / 2] = i % 2 ? -1.0 : 1.0;
+    return p;
+  }
+  double best_cosine(int64_t) const override { return -1.0; }
+
+ private:
+  int64_t points_;
+};
+
+class Softmax : public gh::Allocator {
+ public:
+  explicit Softmax(const gh::Params& params) : sharpness_(params.real("sharpness")) {}
+  at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport& report) override {
+    report.scalar("sharpness", sharpness_);
+    return at::softmax(request.logits * sharpness_, 1);
+  }
+
+ private:
+  double sharpness_;
+};
+
+class OneLayer : public gh::Encoder {
+ public:
+  OneLayer(const gh::BackboneRequest& request, int64_t features) : features_(features) {
+    int64_t inputs = 1;
+    for (const int64_t n : request.sample_shape) inputs *= n;
+    gh::Random random = request.random;
+    linear_ = add_child("linear", request.layers->linear({.in = inputs, .out = features}, random));
+  }
+  int64_t features() const override { return features_; }
+  at::Tensor forward(const at::Tensor& x) override { return linear_->forward(x.flatten(1)); }
+
+ private:
+  int64_t features_;
+  std::shared_ptr<gh::Layer> linear_;
+};
+class Linear : public gh::Backbone {
+ public:
+  explicit Linear(const gh::Params&) {}
+  std::shared_ptr<gh::Encoder> make(const gh::BackboneRequest& request) const override {
+    return std::make_shared<OneLayer>(request, 4);
+  }
+};
+
+class CountSplit : public gh::Split {
+ public:
+  int64_t size() const override { return 5; }
+  gh::TargetKind target_kind() const override { return gh::TargetKind::classes; }
+  at::Tensor targets() const override { return at::arange(5, at::kLong); }
+  std::vector<int64_t> sample_shape() const override { return {2}; }
+  void read(int64_t index, gh::SampleSink& sink) const override {
+    const float values[] = {static_cast<float>(index), 1.0f};
+    sink.vector(values);
+  }
+  std::string fingerprint() const override { return "count-5"; }
+};
+class Count : public gh::Dataset {
+ public:
+  explicit Count(const gh::Params&) {}
+  std::vector<std::string> splits() const override { return {"train", "absent"}; }
+  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t) const override {
+    gh::require(split == "train", gh::ErrorCode::missing_data, "fetch it from the zoo shop");
+    return std::make_unique<CountSplit>();
+  }
+};
+
+class Pull : public gh::TwoViewMethod {
+ public:
+  using TwoViewMethod::TwoViewMethod;
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override { return (z1 - z2).pow(2).sum(1) + z1.pow(2).sum(1); }
+};
+
+class Nothing : public gh::Evaluator {
+ public:
+  explicit Nothing(const gh::Params&) {}
+  void evaluate(gh::Evaluation&) override {}
+};
+
+constexpr gh::Param kCross[] = {gh::integer("points", "4", "number of points").at_least(1)};
+constexpr gh::Param kSoftmax[] = {gh::real("sharpness", "5.0", "factor before the softmax").above(0)};
+constexpr gh::Param kPull[] = {GH_PROJECTOR_PARAMS};
+constexpr gh::Param kNeedy[] = {gh::path("root", nullptr, "where the data lies")};
+
+constexpr gh::Component kComponents[] = {
+    gh::describe<Cross>("zoo_cross", "points at plus and minus the axes", kCross),
+    gh::describe<Softmax>("zoo_softmax", "softmax of the logits", kSoftmax),
+    gh::describe<Linear>("zoo_linear", "one linear layer"),
+    gh::describe<Count>("zoo_count", "five numbers"),
+    gh::describe<Count>("zoo_needy", "a data set that must be told where it is", kNeedy),
+    gh::describe<Pull>("zoo_pull", "pulls two views together", kPull),
+    gh::describe<Nothing>("zoo_nothing", "evaluates nothing"),
+};
+
+}  // namespace
+
+GH_PLUGIN(kComponents, .license = "MIT", .authors = "the keepers", .doc = "One well-behaved component of each kind")

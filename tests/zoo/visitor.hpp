@@ -1,0 +1,73 @@
+// What the zoo's tests share: where the animals are, and a directory to doctor copies in.
+#pragma once
+
+#include "plugins/registry.hpp"
+
+#include <catch2/catch.hpp>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace zoo {
+
+namespace fs = std::filesystem;
+using gh::host::PluginErrorCode;
+
+inline fs::path animal(const std::string& name) { return fs::path(ZOO_DIR) / ("zoo_" + name + ".so"); }
+
+// A directory of its own, gone afterwards.
+class Enclosure {
+ public:
+  Enclosure() {
+    std::string name = (fs::temp_directory_path() / "ghhost-zoo-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = fs::canonical(name);
+  }
+  ~Enclosure() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path operator/(const std::string& name) const { return path_ / name; }
+  const fs::path& path() const { return path_; }
+
+  fs::path copy(const fs::path& from, const std::string& name) const {
+    fs::copy_file(from, path_ / name, fs::copy_options::overwrite_existing);
+    return path_ / name;
+  }
+  fs::path write(const std::string& name, const std::string& content) const {
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return path_ / name;
+  }
+
+ private:
+  fs::path path_;
+};
+
+inline std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Refused with `code` and a message that names file, expectation and finding; nothing of it stays, and a good plugin loads after.
+inline std::string require_refused(const fs::path& file, PluginErrorCode code,
+                                   gh::host::LoadOptions options = {}) {
+  gh::host::Registry registry({}, options);
+  const auto error = registry.load(file);
+  INFO(file);
+  REQUIRE(error);
+  INFO(error->message);
+  CHECK(name_of(error->code) == name_of(code));
+  CHECK(error->file == file);
+  CHECK_THAT(error->message, Catch::Contains(file.string()) && Catch::Contains("expected ") && Catch::Contains(", found "));
+  CHECK(registry.loaded().empty());
+  const auto good = registry.load(animal("good"));
+  INFO((good ? good->message : std::string("good")));
+  CHECK(!good);
+  CHECK(registry.loaded().size() == 1);
+  return error->message;
+}
+
+}  // namespace zoo
