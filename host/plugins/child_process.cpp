@@ -17,8 +17,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -37,7 +37,8 @@ class Pipe {
  public:
   Pipe() {
     std::array<int, 2> ends{};
-    require(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorCode::internal, "pipe: ", std::strerror(errno));
+    require(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorCode::internal,
+            "pipe: ", std::strerror(errno));
     out_ = ends[0];
     in_ = ends[1];
   }
@@ -77,7 +78,8 @@ void send(int fd, Tag tag, std::string_view text) {
   write_all(fd, frame);
 }
 
-// The first exit handler to run in the child, hence the last one: those of the parent must not run twice.
+// The first exit handler to run in the child, hence the last one: those of the parent must not run
+// twice.
 void leave_at_once(int status, void* verdict) {
   std::fflush(stdout);  // the child's own words; what the parent had left there was purged
   send(*static_cast<const int*>(verdict), kExit, "");
@@ -89,7 +91,8 @@ void become_harmless(int output, const int* verdict) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  // Handlers of the parent (a test framework's, a checkpoint on SIGTERM) would speak for the wrong process.
+  // Handlers of the parent (a test framework's, a checkpoint on SIGTERM) would speak for the wrong
+  // process.
   for (int s = 1; s < NSIG; ++s) ::signal(s, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -123,9 +126,12 @@ bool drain(int fd, std::string& into) {
   std::array<char, 4096> buffer;
   for (;;) {
     const ssize_t got = ::read(fd, buffer.data(), buffer.size());
-    if (got > 0) into.append(buffer.data(), static_cast<std::size_t>(got));
-    else if (got == 0) return false;
-    else if (errno != EINTR) return true;
+    if (got > 0)
+      into.append(buffer.data(), static_cast<std::size_t>(got));
+    else if (got == 0)
+      return false;
+    else if (errno != EINTR)
+      return true;
   }
 }
 
@@ -143,7 +149,8 @@ void take_frames(std::string_view frames, ChildOutcome& outcome) {
   }
 }
 
-// Waits for the child and reads its pipes. A grandchild may hold them open, so their end is no sign; the child's is.
+// Waits for the child and reads its pipes. A grandchild may hold them open, so their end is no
+// sign; the child's is.
 int watch(pid_t child, std::array<pollfd, 2> pipes, Clock::time_point deadline, std::string& frames,
           ChildOutcome& outcome) {
   std::array<std::string*, 2> into = {&frames, &outcome.output};
@@ -193,11 +200,13 @@ ChildOutcome run_in_child(const std::function<std::string(const SayDoing&)>& wor
 
 std::string ChildOutcome::how_it_ended() const {
   std::string text;
-  if (timed_out) text = "no end";
+  if (timed_out)
+    text = "no end";
   else if (signal != 0)
     text = fmt::format("SIG{} ({})", sigabbrev_np(signal) ? sigabbrev_np(signal) : "?",
                        sigdescr_np(signal) ? sigdescr_np(signal) : "unknown");
-  else text = fmt::format("exit code {}{}", exit_code, called_exit ? " (exit() was called)" : "");
+  else
+    text = fmt::format("exit code {}{}", exit_code, called_exit ? " (exit() was called)" : "");
   if (!doing.empty()) text += " while " + doing;
   std::string printed = output.substr(output.size() - std::min(output.size(), kKeptOutput));
   while (!printed.empty() && printed.back() == '\n') printed.pop_back();

@@ -1,4 +1,5 @@
-// Runs a function in a forked child, so that whatever it does to its process is an outcome here: signals, exit(), endless loops.
+// Runs a function in a forked child, so that whatever it does to its process is an outcome here:
+// signals, exit(), endless loops.
 #pragma once
 
 #include "plugins/plugin_error.hpp"
@@ -22,15 +23,17 @@ struct ChildOutcome {
 
   // "SIGSEGV (Segmentation fault)", "exit code 3 (exit() was called)", … with what it printed.
   std::string how_it_ended() const;
-  // crashed or timed_out, for an outcome without result. `doing` completes "a plugin that survives …".
+  // crashed or timed_out, for an outcome without result. `doing` completes "a plugin that survives
+  // …".
   PluginRefused refusal(std::string_view doing, std::chrono::milliseconds timeout) const;
 };
 
 using SayDoing = std::function<void(std::string_view doing)>;
 
-// `work` runs in the child and must not rely on threads of the parent: no parallel LibTorch operator may be under way. The child
-// prints nowhere, flushes none of the parent's buffers, runs none of its exit handlers and leaves no core file. Throws gh::Error
-// (internal) when no process can be made. Main thread.
+// `work` runs in the child and must not rely on threads of the parent: no parallel LibTorch
+// operator may be under way. The child prints nowhere, flushes none of the parent's buffers, runs
+// none of its exit handlers and leaves no core file. Throws gh::Error (internal) when no process
+// can be made. Main thread.
 ChildOutcome run_in_child(const std::function<std::string(const SayDoing&)>& work,
                           std::chrono::milliseconds timeout);
 

@@ -27,14 +27,21 @@ Make<Interface> maker(Registry& registry, const std::string& id, const Params& p
   return [&registry, &id, &params] { return registry.create<Interface>(id, params); };
 }
 
-void check_component(Registry& registry, const ComponentInfo& c, const Params& params, Findings& out) {
+void check_component(Registry& registry, const ComponentInfo& c, const Params& params,
+                     Findings& out) {
   switch (c.kind) {
-    case GH_KIND_SSL: return check_ssl(maker<SslMethod>(registry, c.id, params), c.flags, out);
-    case GH_KIND_STRUCTURE: return check_structure(maker<Structure>(registry, c.id, params), out);
-    case GH_KIND_ALLOCATOR: return check_allocator(maker<Allocator>(registry, c.id, params), c.flags, out);
-    case GH_KIND_DATASET: return check_dataset(maker<Dataset>(registry, c.id, params), out);
-    case GH_KIND_BACKBONE: return check_backbone(maker<Backbone>(registry, c.id, params), out);
-    case GH_KIND_EVALUATOR: return check_evaluator(maker<Evaluator>(registry, c.id, params), out);
+    case GH_KIND_SSL:
+      return check_ssl(maker<SslMethod>(registry, c.id, params), c.flags, out);
+    case GH_KIND_STRUCTURE:
+      return check_structure(maker<Structure>(registry, c.id, params), out);
+    case GH_KIND_ALLOCATOR:
+      return check_allocator(maker<Allocator>(registry, c.id, params), c.flags, out);
+    case GH_KIND_DATASET:
+      return check_dataset(maker<Dataset>(registry, c.id, params), out);
+    case GH_KIND_BACKBONE:
+      return check_backbone(maker<Backbone>(registry, c.id, params), out);
+    case GH_KIND_EVALUATOR:
+      return check_evaluator(maker<Evaluator>(registry, c.id, params), out);
   }
 }
 
@@ -44,7 +51,8 @@ void check_with_defaults(Registry& registry, const ComponentInfo& c, Findings& o
     return out.remark(fmt::format("not constructed: it needs {}", fmt::join(required, ", ")));
   Diagnostics diagnostics;
   const Table defaults = apply_schema(c.schema, Table{}, Source{}, c.id, {}, diagnostics);
-  if (diagnostics.has_errors()) return out.violation("its defaults are refused: " + diagnostics.text());
+  if (diagnostics.has_errors())
+    return out.violation("its defaults are refused: " + diagnostics.text());
   const auto params = make_params(c.schema, defaults);
   if (c.validate != nullptr) {
     ComplaintList complaints;
@@ -65,7 +73,9 @@ void Findings::part(std::string part) {
   part_ = std::move(part);
   if (options_.doing) options_.doing(prefix());
 }
-std::string Findings::prefix() const { return part_.empty() ? component_ : component_ + ": " + part_; }
+std::string Findings::prefix() const {
+  return part_.empty() ? component_ : component_ + ": " + part_;
+}
 void Findings::violation(std::string_view text) {
   std::string line = fmt::format("{}: {}", prefix(), text);
   if (seen_.insert(line).second) violations_.push_back(std::move(line));
@@ -86,7 +96,8 @@ void ComplaintList::add(std::string_view key, std::string_view message) {
 
 std::string describe(const at::Tensor& tensor) {
   if (!tensor.defined()) return "undefined";
-  return fmt::format("{} [{}]", c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "));
+  return fmt::format("{} [{}]", c10::toString(tensor.scalar_type()),
+                     fmt::join(tensor.sizes(), ", "));
 }
 
 bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }

@@ -35,22 +35,27 @@ void check_parameters(const Encoder& encoder, Findings& out) {
   for (const NamedTensor& p : parameters) {
     out.expect(!p.name.empty() && names.insert(p.name).second,
                fmt::format("expected names of their own, found \"{}\" twice or empty", p.name));
-    out.expect(p.tensor.scalar_type() == at::kFloat && p.tensor.is_cpu(),
-               fmt::format("{}: expected float32 on the CPU, found {}", p.name, describe(p.tensor)));
+    out.expect(
+        p.tensor.scalar_type() == at::kFloat && p.tensor.is_cpu(),
+        fmt::format("{}: expected float32 on the CPU, found {}", p.name, describe(p.tensor)));
   }
 }
 
-void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& shape, Findings& out) {
+void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& shape,
+                   Findings& out) {
   check_parameters(encoder, out);
   const at::Tensor x = trial_input(shape);
   encoder.train(true);
   twin.train(true);
   const at::Tensor y = encoder.forward(x);
-  const bool shaped = y.defined() && y.dim() == 2 && y.size(0) == kBatch && y.size(1) == encoder.features();
-  if (!out.expect(shaped, fmt::format("expected Float [{}, {}], found {}", kBatch, encoder.features(), describe(y))))
+  const bool shaped =
+      y.defined() && y.dim() == 2 && y.size(0) == kBatch && y.size(1) == encoder.features();
+  if (!out.expect(shaped, fmt::format("expected Float [{}, {}], found {}", kBatch,
+                                      encoder.features(), describe(y))))
     return;
   out.expect(all_finite(y), "expected finite features, found NaN or infinity");
-  out.expect(identical(y, twin.forward(x)), "expected the same encoder for the same Random, found another");
+  out.expect(identical(y, twin.forward(x)),
+             "expected the same encoder for the same Random, found another");
   if (!out.expect(y.requires_grad(), "expected features that carry gradients, found none")) return;
   y.pow(2).sum().backward();
   for (const NamedTensor& p : encoder.parameters())
@@ -63,7 +68,8 @@ void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& 
 void check_backbone(const Make<Backbone>& make, Findings& out) {
   const auto backbone = make();
   int tried = 0;
-  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2}, std::vector<int64_t>{3, 32, 32}}) {
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{2}, std::vector<int64_t>{3, 32, 32}}) {
     ComplaintList complaints;
     out.part(fmt::format("check({})", shape));
     backbone->check(shape, complaints);

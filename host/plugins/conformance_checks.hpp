@@ -1,5 +1,5 @@
-// The checks behind check_conformance(), one per kind. Each makes its component as often as it likes; what a component throws ends
-// the check of that component and is itself a finding.
+// The checks behind check_conformance(), one per kind. Each makes its component as often as it
+// likes; what a component throws ends the check of that component and is itself a finding.
 #pragma once
 
 #include "plugins/conformance.hpp"

@@ -14,11 +14,14 @@ namespace {
 class Kept : public SampleSink {
  public:
   void vector(std::span<const float> values) override {
-    keep({reinterpret_cast<const char*>(values.data()), values.size_bytes()}, {static_cast<int64_t>(values.size())});
+    keep({reinterpret_cast<const char*>(values.data()), values.size_bytes()},
+         {static_cast<int64_t>(values.size())});
   }
-  void pixels(std::span<const uint8_t> values, int64_t height, int64_t width, int64_t channels) override {
+  void pixels(std::span<const uint8_t> values, int64_t height, int64_t width,
+              int64_t channels) override {
     if (static_cast<int64_t>(values.size()) != height * width * channels)
-      fault = fmt::format("expected {}x{}x{} pixels, found {} bytes", height, width, channels, values.size());
+      fault = fmt::format("expected {}x{}x{} pixels, found {} bytes", height, width, channels,
+                          values.size());
     keep({reinterpret_cast<const char*>(values.data()), values.size()}, {channels, height, width});
   }
   void encoded(std::span<const uint8_t> bytes, std::string_view) override {
@@ -41,10 +44,14 @@ class Kept : public SampleSink {
 
 std::string expected_targets(TargetKind kind, int64_t size) {
   switch (kind) {
-    case TargetKind::none: return "undefined";
-    case TargetKind::classes: return fmt::format("Long [{}]", size);
-    case TargetKind::multi: return fmt::format("Byte [{}, L]", size);
-    case TargetKind::real: return fmt::format("Double [{}]", size);
+    case TargetKind::none:
+      return "undefined";
+    case TargetKind::classes:
+      return fmt::format("Long [{}]", size);
+    case TargetKind::multi:
+      return fmt::format("Byte [{}, L]", size);
+    case TargetKind::real:
+      return fmt::format("Double [{}]", size);
   }
   return fmt::format("a known kind of targets instead of {}", static_cast<int>(kind));
 }
@@ -61,7 +68,8 @@ void check_targets(const Split& split, Findings& out) {
   const TargetKind kind = split.target_kind();
   const at::Tensor t = split.targets();
   if (!out.expect(targets_fit(kind, t, split.size()),
-                  fmt::format("expected targets {}, found {}", expected_targets(kind, split.size()), describe(t))))
+                  fmt::format("expected targets {}, found {}", expected_targets(kind, split.size()),
+                              describe(t))))
     return;
   if (kind != TargetKind::classes || t.numel() == 0) return;
   out.expect(t.min().item<int64_t>() >= 0, "expected classes from 0 on, found a negative one");
@@ -72,11 +80,13 @@ void check_targets(const Split& split, Findings& out) {
 }
 
 void check_sample(const Split& split, int64_t index, const Kept& kept, Findings& out) {
-  out.expect(kept.samples == 1, fmt::format("expected exactly one sample {}, found {}", index, kept.samples));
+  out.expect(kept.samples == 1,
+             fmt::format("expected exactly one sample {}, found {}", index, kept.samples));
   if (!kept.fault.empty()) out.violation(fmt::format("sample {}: {}", index, kept.fault));
   const auto shape = split.sample_shape();
   if (!shape.empty() && !kept.shape.empty())
-    out.expect(shape == kept.shape, fmt::format("expected sample {} of shape {}, found {}", index, shape, kept.shape));
+    out.expect(shape == kept.shape,
+               fmt::format("expected sample {} of shape {}, found {}", index, shape, kept.shape));
 }
 
 // First and last sample, alone and from two threads at once.
@@ -102,7 +112,8 @@ void check_reading(const Split& split, Findings& out) {
     if (e) std::rethrow_exception(e);
   for (int i = 0; i < 2; ++i)
     out.expect(alone[i].bytes == together[i].bytes && alone[i].shape == together[i].shape,
-               fmt::format("expected sample {} to be the same from two threads, found another", indices[i]));
+               fmt::format("expected sample {} to be the same from two threads, found another",
+                           indices[i]));
 }
 
 }  // namespace
@@ -118,7 +129,8 @@ void check_dataset(const Make<Dataset>& make, Findings& out) {
       const auto split = dataset->open(name, 7);
       if (!out.expect(split != nullptr, "expected a split, found null")) continue;
       out.part(name);
-      if (!out.expect(split->size() >= 0, fmt::format("expected a size, found {}", split->size()))) continue;
+      if (!out.expect(split->size() >= 0, fmt::format("expected a size, found {}", split->size())))
+        continue;
       check_targets(*split, out);
       if (split->size() > 0) check_reading(*split, out);
       const std::string fingerprint = split->fingerprint();

@@ -1,11 +1,11 @@
 // Structures and allocators.
 #include "plugins/conformance_checks.hpp"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linspace.h>
-#include <ATen/ops/arange.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,17 +25,22 @@ double largest_cosine(const at::Tensor& points) {
 void check_points(const Structure& structure, const at::Tensor& p, int64_t width, Findings& out) {
   const bool shaped = p.defined() && p.dim() == 2 && p.size(0) > 0 && p.size(1) == width &&
                       p.scalar_type() == at::kDouble && p.is_cpu();
-  if (!out.expect(shaped, fmt::format("expected Double [K, {}] on the CPU, found {}", width, describe(p)))) return;
+  if (!out.expect(shaped,
+                  fmt::format("expected Double [K, {}] on the CPU, found {}", width, describe(p))))
+    return;
   if (!out.expect(all_finite(p), "expected finite points, found NaN or infinity")) return;
   const double off = (p.norm(2, 1) - 1).abs().max().item<double>();
-  out.expect(off < 1e-6, fmt::format("expected unit rows, found a length that is off by {:.3g}", off));
+  out.expect(off < 1e-6,
+             fmt::format("expected unit rows, found a length that is off by {:.3g}", off));
   out.expect(identical(p, structure.points(width, Random(1))),
              "expected the same points for the same Random, found others");
   const double bound = structure.best_cosine(width);
   if (std::isnan(bound) || p.size(0) < 2) return;
   const double found = largest_cosine(p);
-  out.expect(found > bound - 1e-6,
-             fmt::format("best_cosine() says {:.6g} is the smallest possible, its own points have {:.6g}", bound, found));
+  out.expect(
+      found > bound - 1e-6,
+      fmt::format("best_cosine() says {:.6g} is the smallest possible, its own points have {:.6g}",
+                  bound, found));
 }
 
 struct Quiet : AssignReport {
@@ -74,12 +79,15 @@ std::vector<NamedPrior> trial_priors() {
 void check_targets(const at::Tensor& targets, const at::Tensor& logits, Findings& out) {
   const bool shaped = targets.defined() && targets.sizes() == logits.sizes() &&
                       targets.scalar_type() == logits.scalar_type();
-  if (!out.expect(shaped, fmt::format("expected targets {}, found {}", describe(logits), describe(targets)))) return;
+  if (!out.expect(shaped, fmt::format("expected targets {}, found {}", describe(logits),
+                                      describe(targets))))
+    return;
   if (!out.expect(all_finite(targets), "expected finite targets, found NaN or infinity")) return;
   const double least = targets.min().item<double>();
   out.expect(least >= -1e-6, fmt::format("expected no negative target, found {:.3g}", least));
   const double off = (targets.sum(1) - 1).abs().max().item<double>();
-  out.expect(off < 1e-3, fmt::format("expected rows that sum to 1, found one that is off by {:.3g}", off));
+  out.expect(off < 1e-3,
+             fmt::format("expected rows that sum to 1, found one that is off by {:.3g}", off));
 }
 
 at::Tensor unit_rows(int64_t rows, at::ScalarType dtype, uint64_t key) {
@@ -103,8 +111,10 @@ ComponentPtr<Allocator> ready(const Make<Allocator>& make, uint32_t flags, Findi
   Quiet report;
   const at::Tensor centres = allocator->fit(request, report);
   if (centres.defined())
-    out.expect(centres.dim() == 2 && centres.size(0) == kPoints && centres.size(1) == kWidth && all_finite(centres),
-               fmt::format("expected finite centres [{}, {}] or none, found {}", kPoints, kWidth, describe(centres)));
+    out.expect(centres.dim() == 2 && centres.size(0) == kPoints && centres.size(1) == kWidth &&
+                   all_finite(centres),
+               fmt::format("expected finite centres [{}, {}] or none, found {}", kPoints, kWidth,
+                           describe(centres)));
   return allocator;
 }
 

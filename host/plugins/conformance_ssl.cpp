@@ -16,15 +16,16 @@ constexpr int64_t kSteps = 2;
 constexpr int64_t kClasses = 4;
 constexpr double kRate = 0.01;
 
-// One life of a method: built, trained for two steps, with its state after that. Members are in the order in which they must
-// outlive each other.
+// One life of a method: built, trained for two steps, with its state after that. Members are in the
+// order in which they must outlive each other.
 struct Trial {
   FakeHost host;
   ComponentPtr<SslMethod> method;
   TrainableList trainables;
   std::vector<double> losses;
 
-  Trial(RunFacts facts, ComponentPtr<SslMethod> made) : host(std::move(facts)), method(std::move(made)) {
+  Trial(RunFacts facts, ComponentPtr<SslMethod> made)
+      : host(std::move(facts)), method(std::move(made)) {
     host.serve(*method);
   }
 };
@@ -43,7 +44,8 @@ RunFacts trial_facts(std::size_t views, int64_t samples, uint32_t flags) {
 }
 
 // A run the method has nothing against: two views if it may, and a data set larger than its queue.
-std::optional<RunFacts> acceptable_facts(const SslMethod& method, uint32_t flags, std::string& refusal) {
+std::optional<RunFacts> acceptable_facts(const SslMethod& method, uint32_t flags,
+                                         std::string& refusal) {
   for (const std::size_t views : {2, 1, 3, 4, 6, 8})
     for (const int64_t samples : {256, 1 << 17}) {
       ComplaintList complaints;
@@ -69,8 +71,9 @@ void start(Trial& t, Start how, Findings& out) {
   t.method->build(t.host);
   t.method->train(true);
   out.expect(t.method->encoder() != nullptr, "expected an encoder, found null");
-  out.expect(t.method->embedding_width() > 0,
-             fmt::format("expected a positive embedding_width(), found {}", t.method->embedding_width()));
+  out.expect(
+      t.method->embedding_width() > 0,
+      fmt::format("expected a positive embedding_width(), found {}", t.method->embedding_width()));
   out.part("begin_stage");
   for (std::size_t i = 0; i < plan.stages.size(); ++i) {
     auto& [name, epochs] = plan.stages[i];
@@ -101,9 +104,11 @@ void set_length(Trial& t, Findings& out) {
   const at::Tensor samples = t.method->stage_samples();
   int64_t count = facts.samples;
   if (samples.defined()) {
-    const bool good = samples.dim() == 1 && samples.scalar_type() == at::kLong && samples.numel() > 0 &&
-                      samples.min().item<int64_t>() >= 0 && samples.max().item<int64_t>() < facts.samples;
-    if (out.expect(good, fmt::format("expected positions below {}, found {}", facts.samples, describe(samples))))
+    const bool good = samples.dim() == 1 && samples.scalar_type() == at::kLong &&
+                      samples.numel() > 0 && samples.min().item<int64_t>() >= 0 &&
+                      samples.max().item<int64_t>() < facts.samples;
+    if (out.expect(good, fmt::format("expected positions below {}, found {}", facts.samples,
+                                     describe(samples))))
       count = samples.numel();
   }
   gh::Progress& p = t.host.progress();
@@ -117,7 +122,8 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
   for (int64_t i = 0; i < kSteps; ++i) {
     out.part(fmt::format("step {}", i));
     std::vector<at::Tensor> views;
-    for (std::size_t v = 0; v < t.host.facts().view_shapes.size(); ++v) views.push_back(t.host.views_of(v, kBatch, i));
+    for (std::size_t v = 0; v < t.host.facts().view_shapes.size(); ++v)
+      views.push_back(t.host.views_of(v, kBatch, i));
     Batch batch;
     batch.views = views;
     batch.indices = at::arange(i * kBatch, (i + 1) * kBatch, at::kLong);
@@ -129,7 +135,8 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
     out.expect(!step.losses.empty(), "expected a call of backward(), found none");
     if (step.width != 0)
       out.expect(step.width == t.method->embedding_width(),
-                 fmt::format("expected embedding_width() {} at harmonize(), found {}", t.method->embedding_width(), step.width));
+                 fmt::format("expected embedding_width() {} at harmonize(), found {}",
+                             t.method->embedding_width(), step.width));
     t.losses.insert(t.losses.end(), step.losses.begin(), step.losses.end());
     for (std::size_t k = 0; k < reached.size(); ++k)
       reached[k] = reached[k] || t.trainables.parameters[k].grad().defined();
@@ -140,8 +147,9 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
   }
   t.method->end_epoch(t.host);
   for (std::size_t k = 0; k < reached.size(); ++k)
-    out.expect(reached[k], fmt::format("expected a gradient for each trainable, found none for number {}, {}", k,
-                                       describe(t.trainables.parameters[k])));
+    out.expect(reached[k],
+               fmt::format("expected a gradient for each trainable, found none for number {}, {}",
+                           k, describe(t.trainables.parameters[k])));
   report(t.host.faults(), out);
 }
 
@@ -157,8 +165,8 @@ void check_state(Trial& trained, Trial& fresh, Findings& out) {
   const StateMap saved = save(trained, out);
   for (std::size_t k = 0; k < trained.trainables.parameters.size(); ++k)
     out.expect(saved.visited(trained.trainables.parameters[k]),
-               fmt::format("expected every trainable to be visited, found number {}, {}, left out", k,
-                           describe(trained.trainables.parameters[k])));
+               fmt::format("expected every trainable to be visited, found number {}, {}, left out",
+                           k, describe(trained.trainables.parameters[k])));
   out.part("loading its state");
   start(fresh, Start::resume, out);
   out.part("loading its state");
@@ -174,16 +182,19 @@ void check_embedding(Trial& t, Findings& out) {
   const at::NoGradGuard no_grad;
   t.method->train(false);
   const at::Tensor z = t.method->embed(t.host.views_of(0, 3, 99));
-  const bool shaped = z.defined() && z.dim() == 2 && z.size(0) == 3 && z.size(1) == t.method->embedding_width();
-  out.expect(shaped && all_finite(z),
-             fmt::format("expected finite [3, {}], found {}", t.method->embedding_width(), describe(z)));
+  const bool shaped =
+      z.defined() && z.dim() == 2 && z.size(0) == 3 && z.size(1) == t.method->embedding_width();
+  out.expect(shaped && all_finite(z), fmt::format("expected finite [3, {}], found {}",
+                                                  t.method->embedding_width(), describe(z)));
 }
 
 void check_clone(Trial& t, Findings& out) {
   out.part("clone_encoder");
   const at::NoGradGuard no_grad;
   const auto encoder = t.method->encoder(), clone = t.method->clone_encoder(t.host);
-  if (!out.expect(encoder && clone && encoder != clone, "expected an encoder of its own, found none")) return;
+  if (!out.expect(encoder && clone && encoder != clone,
+                  "expected an encoder of its own, found none"))
+    return;
   encoder->train(false);
   clone->train(false);
   const at::Tensor x = t.host.views_of(0, 3, 100);

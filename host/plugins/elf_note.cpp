@@ -78,8 +78,7 @@ Elf64_Ehdr read_header(Bytes file) {
   if (header->e_machine != kMachine)
     refuse_architecture(fmt::format("ELF machine {} instead of {}", header->e_machine, kMachine));
   if (header->e_type != ET_DYN)
-    refuse_architecture(
-        fmt::format("ELF type {} (an executable or object file)", header->e_type));
+    refuse_architecture(fmt::format("ELF type {} (an executable or object file)", header->e_type));
   return *header;
 }
 
@@ -98,8 +97,8 @@ std::vector<Elf64_Phdr> read_segments(Bytes file, const Elf64_Ehdr& header) {
     if (!slice(file, segment->p_offset, segment->p_filesz)) refuse_truncated(file, "segments");
     segments.push_back(*segment);
   }
-  // The section headers are the last thing in a file as linkers write it; their absence is how a cut file shows that still has
-  // every segment.
+  // The section headers are the last thing in a file as linkers write it; their absence is how a
+  // cut file shows that still has every segment.
   const uint64_t sections = uint64_t{header.e_shnum} * header.e_shentsize;
   if (header.e_shoff != 0 && !slice(file, header.e_shoff, sections))
     refuse_truncated(file, "section headers");
@@ -112,7 +111,8 @@ struct RawNote {
   std::string_view text;
 };
 
-// Notes of one segment, until it ends or makes no sense. Name and text are padded to four bytes; the last text need not be.
+// Notes of one segment, until it ends or makes no sense. Name and text are padded to four bytes;
+// the last text need not be.
 std::vector<RawNote> split_notes(Bytes segment) {
   std::vector<RawNote> notes;
   const auto padded = [](uint64_t size) { return (size + 3) & ~uint64_t{3}; };
@@ -147,9 +147,11 @@ std::vector<std::string> read_needed(Bytes file, const std::vector<Elf64_Phdr>& 
   for (const Elf64_Phdr& s : segments) {
     if (s.p_type != PT_DYNAMIC) continue;
     const Bytes dynamic = *slice(file, s.p_offset, s.p_filesz);
-    for (uint64_t at = 0; const auto entry = read<Elf64_Dyn>(dynamic, at); at += sizeof(Elf64_Dyn)) {
+    for (uint64_t at = 0; const auto entry = read<Elf64_Dyn>(dynamic, at);
+         at += sizeof(Elf64_Dyn)) {
       if (entry->d_tag == DT_NULL) break;
-      if (entry->d_tag == DT_NEEDED && names.size() < kMaxNeeded) names.push_back(entry->d_un.d_val);
+      if (entry->d_tag == DT_NEEDED && names.size() < kMaxNeeded)
+        names.push_back(entry->d_un.d_val);
       if (entry->d_tag == DT_STRTAB) table = offset_of(segments, entry->d_un.d_ptr);
       if (entry->d_tag == DT_STRSZ) table_size = entry->d_un.d_val;
     }
@@ -160,7 +162,8 @@ std::vector<std::string> read_needed(Bytes file, const std::vector<Elf64_Phdr>& 
   if (!strings) refuse_truncated(file, "dynamic strings");
   const std::string_view text(reinterpret_cast<const char*>(strings->data()), strings->size());
   for (const uint64_t name : names) {
-    if (name >= text.size()) continue;  // the dynamic linker, in the child process, has the last word on such a file
+    if (name >= text.size())
+      continue;  // the dynamic linker, in the child process, has the last word on such a file
     const std::string_view rest = text.substr(name, kMaxName);
     needed.emplace_back(rest.substr(0, rest.find('\0')));
   }
@@ -218,7 +221,11 @@ bool is_plain_text(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) return false;
-    const int more = c < 0x80 ? 0 : c >= 0xc2 && c < 0xe0 ? 1 : (c >> 4) == 0xe ? 2 : c >= 0xf0 && c < 0xf5 ? 3 : -1;
+    const int more = c < 0x80                ? 0
+                     : c >= 0xc2 && c < 0xe0 ? 1
+                     : (c >> 4) == 0xe       ? 2
+                     : c >= 0xf0 && c < 0xf5 ? 3
+                                             : -1;
     if (more < 0 || i + more >= text.size()) return false;
     uint32_t point = more == 0 ? c : c & (0x3fu >> more);
     for (int k = 1; k <= more; ++k) {
@@ -265,7 +272,7 @@ PluginNote read_plugin_note(Bytes file) {
   for (const Elf64_Phdr& s : segments) {
     if (s.p_type != PT_NOTE || s.p_filesz > kMaxNoteSegment) continue;
     for (const RawNote& raw : split_notes(*slice(file, s.p_offset, s.p_filesz))) {
-      if (raw.owner == "GNU" && raw.type == NT_GNU_BUILD_ID) 
+      if (raw.owner == "GNU" && raw.type == NT_GNU_BUILD_ID)
         build_id = hex(raw.text.substr(0, kMaxBuildId));
       if (raw.owner != "ghsdk" || raw.type != 1) continue;
       if (note) refuse_note("owner ghsdk once", "two of them");

@@ -1,5 +1,5 @@
-// Reads what gh_add_plugin() wrote into a plugin's ELF note, and the libraries it needs, from the file's bytes. Nothing of the
-// file runs, and the bytes may be anything.
+// Reads what gh_add_plugin() wrote into a plugin's ELF note, and the libraries it needs, from the
+// file's bytes. Nothing of the file runs, and the bytes may be anything.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,12 @@ struct PluginNote {
 // Throws PluginRefused: not_elf, truncated, wrong_architecture, no_note, bad_note. Any thread.
 PluginNote read_plugin_note(std::span<const std::byte> file);
 
-// The "key=value" lines of a note or of gh::sdk_fingerprint(). Throws PluginRefused bad_note on any other line.
+// The "key=value" lines of a note or of gh::sdk_fingerprint(). Throws PluginRefused bad_note on any
+// other line.
 std::map<std::string, std::string> parse_note_lines(std::string_view text);
 
-// Text that can be shown and put into JSON: well-formed UTF-8 without control characters other than line feed and tab.
+// Text that can be shown and put into JSON: well-formed UTF-8 without control characters other than
+// line feed and tab.
 bool is_plain_text(std::string_view text);
 
 // "[a-z][a-z0-9_.-]*", what a recipe writes as `id`.

@@ -19,12 +19,14 @@ constexpr int64_t kChannels = 8;
 constexpr int64_t kFeatures = 16;
 constexpr int64_t kRowsAtOnce = 1024;
 
-// A convolution and a linear layer with normalisation between, so that a method's own factory (masked convolutions, doubled
-// normalisation) is put to use; the mean over positions takes views of any size.
+// A convolution and a linear layer with normalisation between, so that a method's own factory
+// (masked convolutions, doubled normalisation) is put to use; the mean over positions takes views
+// of any size.
 class FakeEncoder : public Encoder {
  public:
   FakeEncoder(LayerFactory& layers, Random random)
-      : convolution_(add_child("conv", layers.convolution({.in = 3, .out = kChannels, .stride = 2}, random))),
+      : convolution_(add_child(
+            "conv", layers.convolution({.in = 3, .out = kChannels, .stride = 2}, random))),
         norm_(add_child("bn", layers.normalization({.channels = kChannels, .relu = true}))),
         linear_(add_child("fc", layers.linear({.in = kChannels, .out = kFeatures}, random))) {}
   int64_t features() const override { return kFeatures; }
@@ -49,7 +51,8 @@ bool is_state_name(std::string_view name) {
 FakeHost::FakeHost(RunFacts facts) : facts_(std::move(facts)), layers_(standard_layers()) {}
 
 Random FakeHost::random(std::string_view purpose) const {
-  return Random(stream_key(facts_.seed, purpose), static_cast<uint64_t>(progress_.stage_index << 32 | progress_.step));
+  return Random(stream_key(facts_.seed, purpose),
+                static_cast<uint64_t>(progress_.stage_index << 32 | progress_.step));
 }
 
 std::shared_ptr<Encoder> FakeHost::make_backbone(std::string_view purpose, LayerFactory* layers) {
@@ -58,13 +61,15 @@ std::shared_ptr<Encoder> FakeHost::make_backbone(std::string_view purpose, Layer
 }
 
 void FakeHost::log(std::string_view name, double value) {
-  if (!std::isfinite(value)) faults_.push_back(fmt::format("expected a finite {} to log, found {}", name, value));
+  if (!std::isfinite(value))
+    faults_.push_back(fmt::format("expected a finite {} to log, found {}", name, value));
 }
 
 void FakeHost::log_tensor(std::string_view name, const at::Tensor& scalar) {
   if (!scalar.defined() || scalar.numel() != 1)
     faults_.push_back(fmt::format("expected a scalar {} to log, found {}", name, describe(scalar)));
-  else log(name, scalar.item<double>());
+  else
+    log(name, scalar.item<double>());
 }
 
 at::Tensor FakeHost::views_of(std::size_t view, int64_t count, int64_t key) const {
@@ -72,11 +77,13 @@ at::Tensor FakeHost::views_of(std::size_t view, int64_t count, int64_t key) cons
   const auto& shape = facts_.view_shapes.at(view);
   sizes.insert(sizes.end(), shape.begin(), shape.end());
   at::Tensor x = at::empty(sizes, at::kFloat);
-  Random(stream_key(facts_.seed, fmt::format("view {}", view)), static_cast<uint64_t>(key)).fill_normal(x, 0, 1);
+  Random(stream_key(facts_.seed, fmt::format("view {}", view)), static_cast<uint64_t>(key))
+      .fill_normal(x, 0, 1);
   return x;
 }
 
-at::Tensor FakeHost::embed_all(std::string_view, const std::function<at::Tensor(const at::Tensor&)>& embed) {
+at::Tensor FakeHost::embed_all(std::string_view,
+                               const std::function<at::Tensor(const at::Tensor&)>& embed) {
   const at::NoGradGuard no_grad;
   if (method_ != nullptr) method_->train(false);
   std::vector<at::Tensor> rows;
@@ -87,36 +94,49 @@ at::Tensor FakeHost::embed_all(std::string_view, const std::function<at::Tensor(
 }
 
 void FakeHost::publish_per_sample(std::string_view name, const at::Tensor& values) {
-  require(std::ranges::find(facts_.per_sample, name) != facts_.per_sample.end(), ErrorCode::unsupported, "no view reads ",
-          name);
-  if (!values.defined() || values.dim() != 1 || values.size(0) != facts_.samples || !all_finite(values))
-    faults_.push_back(fmt::format("expected {} finite values of {}, found {}", facts_.samples, name, describe(values)));
+  require(std::ranges::find(facts_.per_sample, name) != facts_.per_sample.end(),
+          ErrorCode::unsupported, "no view reads ", name);
+  if (!values.defined() || values.dim() != 1 || values.size(0) != facts_.samples ||
+      !all_finite(values))
+    faults_.push_back(fmt::format("expected {} finite values of {}, found {}", facts_.samples, name,
+                                  describe(values)));
 }
 
 void TrainableList::add(const at::Tensor& parameter, Policy, double rate) {
   if (!parameter.defined() || !parameter.is_leaf() || !parameter.requires_grad())
-    return faults.push_back(fmt::format("expected a leaf that requires gradients, found {}", describe(parameter)));
-  if (!std::isfinite(rate) || rate < 0) faults.push_back(fmt::format("expected a rate of 0 or more, found {}", rate));
+    return faults.push_back(
+        fmt::format("expected a leaf that requires gradients, found {}", describe(parameter)));
+  if (!std::isfinite(rate) || rate < 0)
+    faults.push_back(fmt::format("expected a rate of 0 or more, found {}", rate));
   if (std::ranges::any_of(parameters, [&](const auto& p) { return p.is_same(parameter); }))
-    return faults.push_back(fmt::format("expected each parameter once, found {} twice", describe(parameter)));
+    return faults.push_back(
+        fmt::format("expected each parameter once, found {} twice", describe(parameter)));
   parameters.push_back(parameter);
 }
 
 void FakeStep::backward(const at::Tensor& loss) {
-  require(!reduced_, ErrorCode::internal, "backward() between reduce_gradients() and discard_gradients()");
+  require(!reduced_, ErrorCode::internal,
+          "backward() between reduce_gradients() and discard_gradients()");
   if (!loss.defined() || loss.numel() != 1)
     return faults.push_back(fmt::format("expected a scalar loss, found {}", describe(loss)));
   losses.push_back(loss.item<double>());
-  if (!std::isfinite(losses.back())) faults.push_back(fmt::format("expected a finite loss, found {}", losses.back()));
-  if (!loss.requires_grad()) return faults.push_back("expected a loss that carries gradients, found none");
+  if (!std::isfinite(losses.back()))
+    faults.push_back(fmt::format("expected a finite loss, found {}", losses.back()));
+  if (!loss.requires_grad())
+    return faults.push_back("expected a loss that carries gradients, found none");
   loss.backward();
 }
 
-at::Tensor FakeStep::harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions&) {
+at::Tensor FakeStep::harmonize(const at::Tensor& z1, const at::Tensor& z2,
+                               const HarmonizeOptions&) {
   if (!z1.defined() || !z2.defined() || z1.dim() != 2 || z1.sizes() != z2.sizes())
-    faults.push_back(fmt::format("expected two embeddings [B, width] for harmonize(), found {} and {}", describe(z1), describe(z2)));
-  else width = z1.size(1);
-  return at::zeros({}, z1.defined() ? z1.options().requires_grad(false) : at::TensorOptions(at::kFloat));
+    faults.push_back(
+        fmt::format("expected two embeddings [B, width] for harmonize(), found {} and {}",
+                    describe(z1), describe(z2)));
+  else
+    width = z1.size(1);
+  return at::zeros(
+      {}, z1.defined() ? z1.options().requires_grad(false) : at::TensorOptions(at::kFloat));
 }
 
 void FakeStep::discard_gradients() {
@@ -134,7 +154,8 @@ StateMap StateMap::loader_of(const StateMap& saved) {
 StateMap::Item* StateMap::item(std::string_view name) {
   if (!is_state_name(name))
     faults.push_back(fmt::format("expected a name of [a-z0-9_.], found \"{}\"", name));
-  if (!named_.emplace(name).second) faults.push_back(fmt::format("expected each name once, found \"{}\" twice", name));
+  if (!named_.emplace(name).second)
+    faults.push_back(fmt::format("expected each name once, found \"{}\" twice", name));
   if (!loading_) return &items_[std::string(name)];
   const auto found = items_.find(name);
   if (found != items_.end()) return &found->second;
@@ -146,9 +167,12 @@ template <class T>
 void StateMap::plain(std::string_view name, T& value) {
   Item* kept = item(name);
   if (kept == nullptr) return;
-  if (!loading_) *kept = value;
-  else if (const T* saved = std::get_if<T>(kept)) value = *saved;
-  else faults.push_back(fmt::format("{}: saved and loaded as different kinds", name));
+  if (!loading_)
+    *kept = value;
+  else if (const T* saved = std::get_if<T>(kept))
+    value = *saved;
+  else
+    faults.push_back(fmt::format("{}: saved and loaded as different kinds", name));
 }
 
 void StateMap::tensor(std::string_view name, at::Tensor& value) {
@@ -160,12 +184,15 @@ void StateMap::tensor(std::string_view name, at::Tensor& value) {
     return;
   }
   const at::Tensor* saved = std::get_if<at::Tensor>(kept);
-  if (saved == nullptr) return faults.push_back(fmt::format("{}: saved and loaded as different kinds", name));
+  if (saved == nullptr)
+    return faults.push_back(fmt::format("{}: saved and loaded as different kinds", name));
   const bool in_place = value.defined() && saved->defined() && value.sizes() == saved->sizes() &&
                         value.scalar_type() == saved->scalar_type();
   const at::NoGradGuard no_grad;
-  if (in_place) value.copy_(*saved);
-  else value = saved->defined() ? saved->clone() : at::Tensor();
+  if (in_place)
+    value.copy_(*saved);
+  else
+    value = saved->defined() ? saved->clone() : at::Tensor();
 }
 
 std::string StateMap::difference(const StateMap& other) const {
@@ -176,9 +203,12 @@ std::string StateMap::difference(const StateMap& other) const {
     const bool same = std::visit(
         [&]<class T>(const T& value) {
           const T& there = std::get<T>(theirs->second);
-          if constexpr (std::is_same_v<T, at::Tensor>) return identical(value, there);
-          else if constexpr (std::is_same_v<T, double>) return std::memcmp(&value, &there, sizeof value) == 0;
-          else return value == there;
+          if constexpr (std::is_same_v<T, at::Tensor>)
+            return identical(value, there);
+          else if constexpr (std::is_same_v<T, double>)
+            return std::memcmp(&value, &there, sizeof value) == 0;
+          else
+            return value == there;
         },
         ours);
     if (!same) return fmt::format("\"{}\" differs", name);

@@ -1,4 +1,5 @@
-// A host that is just enough to try an SSL method: one rank, a two-layer encoder, random views, no data.
+// A host that is just enough to try an SSL method: one rank, a two-layer encoder, random views, no
+// data.
 #pragma once
 
 #include "gh/component.hpp"
@@ -70,7 +71,8 @@ class FakeStep : public Step {
   explicit FakeStep(const TrainableList& trainables) : trainables_(trainables) {}
   void backward(const at::Tensor& loss) override;
   using Step::harmonize;
-  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions& options) override;
+  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
+                       const HarmonizeOptions& options) override;
   void reduce_gradients() override { reduced_ = true; }
   void discard_gradients() override;
   void* query(const char*) override { return nullptr; }
@@ -99,7 +101,9 @@ class StateMap : public State {
 
   // The first difference in words, or "".
   std::string difference(const StateMap& other) const;
-  bool visited(const at::Tensor& tensor) const { return visited_.contains(tensor.unsafeGetTensorImpl()); }
+  bool visited(const at::Tensor& tensor) const {
+    return visited_.contains(tensor.unsafeGetTensorImpl());
+  }
   std::vector<std::string> faults;
 
  private:

@@ -122,7 +122,8 @@ FileContent read_checked(const fs::path& file) {
   struct stat s {};
   if (::fstat(fd.get(), &s) != 0) refuse_unreadable(std::strerror(errno));
   if (!S_ISREG(s.st_mode)) refuse_unreadable(kind_of(s.st_mode));
-  if (s.st_size > kLargestFile) refuse_unreadable(fmt::format("{} bytes, more than 1 GiB", s.st_size));
+  if (s.st_size > kLargestFile)
+    refuse_unreadable(fmt::format("{} bytes, more than 1 GiB", s.st_size));
   content.identity = identity_of(s);
   content.bytes = read_all(fd.get(), s.st_size);
   content.sha256 = sha256_hex(content.bytes);
@@ -134,12 +135,11 @@ void check_unchanged(const FileContent& content) {
   if (::stat(content.file.c_str(), &s) != 0)
     throw PluginRefused(Code::file_changed, "the file that was checked", "no file any more");
   if (identity_of(s) == content.identity) return;
-  throw PluginRefused(
-      Code::file_changed,
-      fmt::format("the file that was checked ({} bytes, inode {})", content.identity.size,
-                  content.identity.inode),
-      fmt::format("another one ({} bytes, inode {})", s.st_size, s.st_ino),
-      "It was replaced while it was being loaded; start again.");
+  throw PluginRefused(Code::file_changed,
+                      fmt::format("the file that was checked ({} bytes, inode {})",
+                                  content.identity.size, content.identity.inode),
+                      fmt::format("another one ({} bytes, inode {})", s.st_size, s.st_ino),
+                      "It was replaced while it was being loaded; start again.");
 }
 
 }  // namespace gh::host

@@ -31,8 +31,8 @@ struct FileContent {
 // Opens and reads the file once. not_found, unsafe_permissions, unreadable.
 FileContent read_checked(const std::filesystem::path& file);
 
-// unsafe_permissions when everybody may write the file, or replace it through a directory above it. A directory with the sticky
-// bit (/tmp) is fine: others cannot replace what is not theirs.
+// unsafe_permissions when everybody may write the file, or replace it through a directory above it.
+// A directory with the sticky bit (/tmp) is fine: others cannot replace what is not theirs.
 void check_permissions(const std::filesystem::path& absolute_file);
 
 // file_changed when `file` is no longer what was read.

@@ -26,7 +26,8 @@ struct HardKey {
 // Everything that decides the layout of objects or the symbols behind inline functions.
 constexpr std::array kHardKeys = {
     HardKey{"torch", "build against the host's LibTorch version: -DGH_TORCH_DIR=…"},
-    HardKey{"device", "build against the host's LibTorch (cpu or the same CUDA major): -DGH_TORCH_DIR=…"},
+    HardKey{"device",
+            "build against the host's LibTorch (cpu or the same CUDA major): -DGH_TORCH_DIR=…"},
     HardKey{"arch", "build on or for the host's architecture"},
     HardKey{"compiler", "use the host's compiler family: -DCMAKE_CXX_COMPILER=…"},
     HardKey{"cxx_abi", "use a compiler with the host's C++ ABI version (-fabi-version)"},
@@ -59,7 +60,8 @@ SdkVersion sdk_of(const Fingerprint& f) {
   const auto major = number(std::string_view(text).substr(0, dot));
   const auto minor = number(std::string_view(text).substr(std::min(dot + 1, text.size())));
   if (!major || !minor)
-    throw PluginRefused(Code::bad_note, "an ELF note with sdk=MAJOR.MINOR", fmt::format("\"{}\"", text));
+    throw PluginRefused(Code::bad_note, "an ELF note with sdk=MAJOR.MINOR",
+                        fmt::format("\"{}\"", text));
   return {*major, *minor};
 }
 
@@ -84,8 +86,8 @@ std::string table(const std::vector<std::array<std::string, 3>>& rows) {
     for (int i = 0; i < 2; ++i) width[i] = std::max(width[i], row[i].size());
   std::string text;
   for (const auto& row : rows)
-    text += fmt::format("{}  {:<{}}  {:<{}}  {}", text.empty() ? "" : "\n  ", row[0], width[0], row[1],
-                        width[1], row[2]);
+    text += fmt::format("{}  {:<{}}  {:<{}}  {}", text.empty() ? "" : "\n  ", row[0], width[0],
+                        row[1], width[1], row[2]);
   return text;
 }
 
@@ -93,7 +95,9 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::ranges::any_of(prefixes, [&](auto p) { return name.starts_with(p); });
 }
 bool is_torch(std::string_view name) { return starts_with_any(name, {"libtorch", "libc10"}); }
-bool is_openmp(std::string_view name) { return starts_with_any(name, {"libgomp", "libomp", "libiomp"}); }
+bool is_openmp(std::string_view name) {
+  return starts_with_any(name, {"libgomp", "libomp", "libiomp"});
+}
 
 }  // namespace
 
@@ -123,25 +127,34 @@ void check_fingerprint(const Fingerprint& host, int cpu_level, const Fingerprint
     hints += fmt::format("\n  {}: {}", hard.key, hard.hint);
   }
   if (rows.size() > 1) {
-    const std::string ours = value_of(host, "compiler_version"), theirs = value_of(plugin, "compiler_version");
+    const std::string ours = value_of(host, "compiler_version"),
+                      theirs = value_of(plugin, "compiler_version");
     if (ours != theirs) rows.push_back({"compiler_version", ours, theirs + "  (may differ)"});
-    throw PluginRefused(Code::fingerprint, "a plugin built like this host", "another build",
-                        table(rows) + "\n  Rebuild the plugin with find_package(ghsdk) of this host:" + hints);
+    throw PluginRefused(
+        Code::fingerprint, "a plugin built like this host", "another build",
+        table(rows) + "\n  Rebuild the plugin with find_package(ghsdk) of this host:" + hints);
   }
   const std::string level = value_of(plugin, "cpu_level");
   const auto wanted = number(level);
-  if (!wanted) throw PluginRefused(Code::bad_note, "an ELF note with cpu_level=1…4", fmt::format("\"{}\"", level));
+  if (!wanted)
+    throw PluginRefused(Code::bad_note, "an ELF note with cpu_level=1…4",
+                        fmt::format("\"{}\"", level));
   if (*wanted > cpu_level)
     throw PluginRefused(
-        Code::cpu_level, fmt::format("code for x86-64-v{} or lower, which this processor runs", cpu_level),
+        Code::cpu_level,
+        fmt::format("code for x86-64-v{} or lower, which this processor runs", cpu_level),
         fmt::format("x86-64-v{}", *wanted),
         fmt::format("{}\n  Rebuild the plugin with -march=x86-64-v{}, or run on a newer processor.",
-                    table({{"key", "this host", "plugin"}, {"cpu_level", std::to_string(cpu_level), level}}),
+                    table({{"key", "this host", "plugin"},
+                           {"cpu_level", std::to_string(cpu_level), level}}),
                     cpu_level));
 }
 
-void check_needed(const std::vector<std::string>& needed, const std::vector<std::string>& resident) {
-  const auto is_resident = [&](const std::string& name) { return std::ranges::find(resident, name) != resident.end(); };
+void check_needed(const std::vector<std::string>& needed,
+                  const std::vector<std::string>& resident) {
+  const auto is_resident = [&](const std::string& name) {
+    return std::ranges::find(resident, name) != resident.end();
+  };
   const auto first = [&](auto predicate) {
     const auto found = std::ranges::find_if(resident, predicate);
     return found == resident.end() ? std::string("none") : *found;
@@ -150,14 +163,16 @@ void check_needed(const std::vector<std::string>& needed, const std::vector<std:
     const std::string base = std::filesystem::path(name).filename().string();
     if (is_resident(base)) continue;
     if (is_torch(base))
-      throw PluginRefused(Code::foreign_library, "the LibTorch libraries this host has loaded",
-                          fmt::format("a need for {}", name),
-                          "Link ghsdk::ghsdk and no other LibTorch; two of them cannot share tensors.");
+      throw PluginRefused(
+          Code::foreign_library, "the LibTorch libraries this host has loaded",
+          fmt::format("a need for {}", name),
+          "Link ghsdk::ghsdk and no other LibTorch; two of them cannot share tensors.");
     const std::string openmp = first(is_openmp);
     if (is_openmp(base) && openmp != "none")
-      throw PluginRefused(Code::foreign_library, fmt::format("the host's OpenMP runtime ({})", openmp),
-                          fmt::format("a need for {}", name),
-                          "Use at::parallel_for, or the compiler whose OpenMP LibTorch was built with.");
+      throw PluginRefused(
+          Code::foreign_library, fmt::format("the host's OpenMP runtime ({})", openmp),
+          fmt::format("a need for {}", name),
+          "Use at::parallel_for, or the compiler whose OpenMP LibTorch was built with.");
   }
 }
 

@@ -22,7 +22,8 @@ bool is_file_name(const std::string& what) {
   // "ssl/simclr" has a slash too; a kind before it makes it a component.
   gh_kind kind;
   const std::size_t slash = what.find('/');
-  if (slash != std::string::npos && kind_from_name(std::string_view(what).substr(0, slash), kind)) return false;
+  if (slash != std::string::npos && kind_from_name(std::string_view(what).substr(0, slash), kind))
+    return false;
   return slash != std::string::npos || what.ends_with(".so");
 }
 
@@ -32,7 +33,8 @@ bool answers_to(const PluginNote& note, const std::string& what) {
          });
 }
 
-// The one file that is meant. Throws PluginRefused, or the reason why a file that answers to the name is not used.
+// The one file that is meant. Throws PluginRefused, or the reason why a file that answers to the
+// name is not used.
 fs::path resolve(const Registry& registry, const std::string& what) {
   if (is_file_name(what)) return fs::absolute(what);
   std::vector<const PluginFile*> usable, refused;
@@ -45,10 +47,12 @@ fs::path resolve(const Registry& registry, const std::string& what) {
   if (usable.size() == 1 || (usable.empty() && refused.size() == 1))
     return (usable.empty() ? refused : usable).front()->file;
   std::vector<std::string> candidates;
-  for (const PluginFile* file : usable.empty() ? refused : usable) candidates.push_back(file->file.string());
+  for (const PluginFile* file : usable.empty() ? refused : usable)
+    candidates.push_back(file->file.string());
   if (!candidates.empty())
     throw PluginRefused(Code::not_found, fmt::format("one plugin that \"{}\" means", what),
-                        fmt::format("{}", fmt::join(candidates, ", ")), "Give kind/id or the file.");
+                        fmt::format("{}", fmt::join(candidates, ", ")),
+                        "Give kind/id or the file.");
   const std::string close = nearest(what, names);
   throw PluginRefused(Code::not_found, "a plugin file, kind/id, id or plugin name",
                       names.empty() ? std::string("no plugin on the search path")
@@ -64,8 +68,10 @@ Json error_as_json(const PluginError& error) {
 }
 
 // In the child: everything the report needs, as JSON.
-Json inspect(const SearchPath& path, const fs::path& file, InspectDepth depth, const SayDoing& doing) {
-  // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for ever.
+Json inspect(const SearchPath& path, const fs::path& file, InspectDepth depth,
+             const SayDoing& doing) {
+  // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for
+  // ever.
   at::set_num_threads(1);
   Registry registry(path, {.probe = false});
   doing("loading");
@@ -102,10 +108,13 @@ void take(const Json& child, PluginReport& report) {
 
 // The JSON and the closing lines of the text, which say how it went.
 void finish(Json plugin, InspectDepth depth, PluginReport& report) {
-  if (report.error) report.text += fmt::format("{}{}: {}\n", report.text.empty() ? "" : "\n",
-                                               name_of(report.error->code), report.error->message);
-  else if (depth == InspectDepth::check) report.text += "\nkeeps its contracts\n";
-  for (const std::string& remark : report.remarks) report.text += fmt::format("  note: {}\n", remark);
+  if (report.error)
+    report.text += fmt::format("{}{}: {}\n", report.text.empty() ? "" : "\n",
+                               name_of(report.error->code), report.error->message);
+  else if (depth == InspectDepth::check)
+    report.text += "\nkeeps its contracts\n";
+  for (const std::string& remark : report.remarks)
+    report.text += fmt::format("  note: {}\n", remark);
   Json j = {{"ok", report.ok()}, {"plugin", std::move(plugin)}};
   j["error"] = report.error ? error_as_json(*report.error) : Json(nullptr);
   j["violations"] = report.violations;
@@ -123,11 +132,13 @@ PluginReport inspect_in_child(const SearchPath& path, const std::string& what, I
     report.file = resolve(Registry(path), what);
     const ChildOutcome outcome = run_in_child(
         [&](const SayDoing& doing) {
-          return inspect(path, report.file, depth, doing).dump(-1, ' ', false, Json::error_handler_t::replace);
+          return inspect(path, report.file, depth, doing)
+              .dump(-1, ' ', false, Json::error_handler_t::replace);
         },
         timeout);
     if (!outcome.result)
-      throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked", timeout);
+      throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked",
+                            timeout);
     const Json child = Json::parse(*outcome.result);
     take(child, report);
     plugin = child.value("plugin", Json(nullptr));

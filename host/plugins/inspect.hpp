@@ -1,4 +1,5 @@
-// `plugins info` and `plugins check`: a plugin loaded, described and tried in a child process, so that it cannot harm this one.
+// `plugins info` and `plugins check`: a plugin loaded, described and tried in a child process, so
+// that it cannot harm this one.
 #pragma once
 
 #include "plugins/registry.hpp"
@@ -16,23 +17,25 @@ enum class InspectDepth {
 };
 
 struct PluginReport {
-  std::filesystem::path file;             // what was inspected; empty when nothing was found
-  std::optional<PluginError> error;       // not found, refused, crashed, timed out; `conformance` when there are violations
-  std::vector<std::string> violations;    // InspectDepth::check
-  std::vector<std::string> remarks;       // what could not be tried and why
-  std::string text;                       // for people: facts, parameters and a paste-ready TOML block per component
-  std::string json;                       // the same as one JSON object
+  std::filesystem::path file;  // what was inspected; empty when nothing was found
+  std::optional<PluginError>
+      error;  // not found, refused, crashed, timed out; `conformance` when there are violations
+  std::vector<std::string> violations;  // InspectDepth::check
+  std::vector<std::string> remarks;     // what could not be tried and why
+  std::string text;  // for people: facts, parameters and a paste-ready TOML block per component
+  std::string json;  // the same as one JSON object
 
   bool ok() const { return !error; }
 };
 
-// `what` is a file, "kind/id", an id, or the name of a plugin on the search path; the file is found from notes alone. Components
-// of other plugins are not loaded. Call before this process has used LibTorch on several threads: the child is a fork.
+// `what` is a file, "kind/id", an id, or the name of a plugin on the search path; the file is found
+// from notes alone. Components of other plugins are not loaded. Call before this process has used
+// LibTorch on several threads: the child is a fork.
 PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
                               std::chrono::milliseconds timeout = std::chrono::minutes(5));
 
-// A TOML block with every parameter, its default (or a comment where it is required or optional), range and meaning. `id` may
-// be empty.
+// A TOML block with every parameter, its default (or a comment where it is required or optional),
+// range and meaning. `id` may be empty.
 std::string schema_as_toml(const Schema& schema, const std::string& id);
 
 }  // namespace gh::host

@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace gh::host {
 namespace {
 
@@ -34,11 +36,37 @@ struct Line {
 void append_lines(const Schema& schema, const std::string& prefix, std::vector<Line>& lines) {
   for (const ParamSpec& p : schema) {
     const std::string key = prefix + p.name;
-    if (p.kind == GH_PARAM_TABLE && !p.fields.empty() && !p.default_value) append_lines(p.fields, key + ".", lines);
-    else if (p.default_value) lines.push_back({fmt::format("{} = {}", key, to_toml_value(*p.default_value)), remark_of(p)});
+    if (p.kind == GH_PARAM_TABLE && !p.fields.empty() && !p.default_value)
+      append_lines(p.fields, key + ".", lines);
+    else if (p.default_value)
+      lines.push_back({fmt::format("{} = {}", key, to_toml_value(*p.default_value)), remark_of(p)});
     // What has no value cannot be pasted as one.
-    else lines.push_back({fmt::format("# {} = …", key), remark_of(p)});
+    else
+      lines.push_back({fmt::format("# {} = …", key), remark_of(p)});
   }
+}
+
+// The recipe's table for a component of that kind.
+std::string_view recipe_table(gh_kind kind) {
+  switch (kind) {
+    case GH_KIND_SSL:
+      return "[method]";
+    case GH_KIND_STRUCTURE:
+      return "[harmonize.structure]";
+    case GH_KIND_ALLOCATOR:
+      return "[harmonize.allocator]";
+    case GH_KIND_DATASET:
+      return "[data]";
+    case GH_KIND_BACKBONE:
+      return "[backbone]";
+    case GH_KIND_EVALUATOR:
+      return "[[eval]]";
+  }
+  return "";
+}
+
+std::string recipe_block(const ComponentInfo& c) {
+  return fmt::format("{}\n{}", recipe_table(c.kind), schema_as_toml(c.schema, c.id));
 }
 
 Json param_as_json(const ParamSpec& p) {
@@ -66,7 +94,8 @@ std::string schema_as_toml(const Schema& schema, const std::string& id) {
   width = std::min<std::size_t>(width, 40);
   std::string text;
   for (const Line& line : lines)
-    text += line.remark.empty() ? line.code + "\n" : fmt::format("{:<{}}  # {}\n", line.code, width, line.remark);
+    text += line.remark.empty() ? line.code + "\n"
+                                : fmt::format("{:<{}}  # {}\n", line.code, width, line.remark);
   return text;
 }
 
@@ -89,7 +118,7 @@ std::string plugin_as_text(const LoadedPlugin& plugin) {
     text += fmt::format("\n{}/{}: {}\n", kind_name(c.kind), c.id, c.doc);
     if (c.flags & GH_SEES_LABELS) text += "  sees labels\n";
     if (c.flags & GH_NONDETERMINISTIC) text += "  not deterministic\n";
-    const std::string toml = schema_as_toml(c.schema, c.id);
+    const std::string toml = recipe_block(c);
     for (std::size_t at = 0; at < toml.size(); at = toml.find('\n', at) + 1)
       text += fmt::format("    {}\n", toml.substr(at, toml.find('\n', at) - at));
   }
@@ -97,10 +126,17 @@ std::string plugin_as_text(const LoadedPlugin& plugin) {
 }
 
 Json plugin_as_json(const LoadedPlugin& plugin) {
-  Json j = {{"name", plugin.note.name},   {"version", plugin.note.version}, {"file", plugin.file.string()},
-            {"sha256", plugin.sha256},    {"build_id", plugin.note.build_id}, {"license", plugin.license},
-            {"authors", plugin.authors},  {"url", plugin.url},              {"doc", plugin.doc},
-            {"fingerprint", plugin.note.fingerprint}, {"components", Json::array()}};
+  Json j = {{"name", plugin.note.name},
+            {"version", plugin.note.version},
+            {"file", plugin.file.string()},
+            {"sha256", plugin.sha256},
+            {"build_id", plugin.note.build_id},
+            {"license", plugin.license},
+            {"authors", plugin.authors},
+            {"url", plugin.url},
+            {"doc", plugin.doc},
+            {"fingerprint", plugin.note.fingerprint},
+            {"components", Json::array()}};
   for (const ComponentInfo& c : plugin.components) {
     Json component = {{"kind", kind_name(c.kind)},
                       {"id", c.id},
@@ -110,7 +146,7 @@ Json plugin_as_json(const LoadedPlugin& plugin) {
                       {"any_thread", c.threads == GH_THREADS_ANY},
                       {"params", Json::array()}};
     for (const ParamSpec& p : c.schema) component["params"].push_back(param_as_json(p));
-    component["toml"] = schema_as_toml(c.schema, c.id);
+    component["toml"] = recipe_block(c);
     j["components"].push_back(std::move(component));
   }
   return j;

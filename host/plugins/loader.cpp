@@ -3,9 +3,9 @@
 #include "plugins/plugin_error.hpp"
 
 #define BOOST_DLL_USE_STD_FS
-#include <boost/dll/shared_library.hpp>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <boost/dll/shared_library.hpp>
 
 #include <exception>
 
@@ -15,8 +15,9 @@ namespace {
 using Code = PluginErrorCode;
 using boost::dll::shared_library;
 
-// rtld_now names a missing symbol here instead of killing the run at its first call; rtld_local keeps plugins out of each
-// other's symbols. Boost has no name for NODELETE but hands the bits to dlopen.
+// rtld_now names a missing symbol here instead of killing the run at its first call; rtld_local
+// keeps plugins out of each other's symbols. Boost has no name for NODELETE but hands the bits to
+// dlopen.
 constexpr auto kMode = static_cast<boost::dll::load_mode::type>(
     static_cast<int>(boost::dll::load_mode::rtld_now) |
     static_cast<int>(boost::dll::load_mode::rtld_local) | RTLD_NODELETE);

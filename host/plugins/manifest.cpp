@@ -1,5 +1,6 @@
-// Step 8. The manifest lies in the plugin's memory and may come from an older SDK minor, so it is read by the sizes it carries and
-// copied; afterwards nothing of the host points into it but functions.
+// Step 8. The manifest lies in the plugin's memory and may come from an older SDK minor, so it is
+// read by the sizes it carries and copied; afterwards nothing of the host points into it but
+// functions.
 #include "plugins/loader.hpp"
 #include "plugins/plugin_error.hpp"
 #include "recipe/recipe.hpp"
@@ -27,20 +28,24 @@ constexpr uint32_t kMaxComponents = 1024;
 constexpr uint32_t kMaxParams = 4096;
 
 std::string text_of(const char* text, std::string_view what) {
-  if (text == nullptr) throw PluginRefused(Code::bad_manifest, fmt::format("a text for {}", what), "null");
+  if (text == nullptr)
+    throw PluginRefused(Code::bad_manifest, fmt::format("a text for {}", what), "null");
   const std::string copy(text, ::strnlen(text, kMaxText + 1));
   if (copy.size() > kMaxText)
-    throw PluginRefused(Code::bad_manifest, fmt::format("at most {} bytes for {}", kMaxText, what), "more");
+    throw PluginRefused(Code::bad_manifest, fmt::format("at most {} bytes for {}", kMaxText, what),
+                        "more");
   if (!is_plain_text(copy))
     throw PluginRefused(Code::bad_manifest, fmt::format("UTF-8 text for {}", what), "other bytes");
   return copy;
 }
 
-void check_size(std::string_view what, std::size_t found, std::size_t smallest, std::size_t largest) {
+void check_size(std::string_view what, std::size_t found, std::size_t smallest,
+                std::size_t largest) {
   if (found >= smallest && found <= largest && found % alignof(void*) == 0) return;
   throw PluginRefused(Code::bad_size,
-                      smallest == largest ? fmt::format("{} of {} bytes", what, smallest)
-                                          : fmt::format("{} of {} to {} bytes", what, smallest, largest),
+                      smallest == largest
+                          ? fmt::format("{} of {} bytes", what, smallest)
+                          : fmt::format("{} of {} to {} bytes", what, smallest, largest),
                       fmt::format("{}", found));
 }
 
@@ -54,7 +59,8 @@ T read_prefix(const void* from, std::size_t size) {
 
 gh_manifest_v1 read_manifest(const gh_manifest_v1* manifest) {
   if (manifest->magic != GH_MANIFEST_MAGIC)
-    throw PluginRefused(Code::bad_magic, fmt::format("a manifest with magic {:#x}", GH_MANIFEST_MAGIC),
+    throw PluginRefused(Code::bad_magic,
+                        fmt::format("a manifest with magic {:#x}", GH_MANIFEST_MAGIC),
                         fmt::format("{:#x}", manifest->magic));
   // A minor no newer than ours knows no more than we do.
   check_size("a manifest", manifest->size, kManifestSize0, sizeof(gh_manifest_v1));
@@ -66,7 +72,8 @@ gh_manifest_v1 read_manifest(const gh_manifest_v1* manifest) {
 
 void expect_same(std::string_view what, const std::string& note, const std::string& manifest) {
   if (note == manifest) return;
-  throw PluginRefused(Code::manifest_mismatch, fmt::format("{} \"{}\" as in the ELF note", what, note),
+  throw PluginRefused(Code::manifest_mismatch,
+                      fmt::format("{} \"{}\" as in the ELF note", what, note),
                       fmt::format("\"{}\" in the manifest", manifest));
 }
 
@@ -83,12 +90,18 @@ void expect_same_lines(std::string_view note, std::string_view manifest) {
 
 std::string_view interface_of_kind(gh_kind kind) {
   switch (kind) {
-    case GH_KIND_SSL: return InterfaceOf<SslMethod>::id;
-    case GH_KIND_STRUCTURE: return InterfaceOf<Structure>::id;
-    case GH_KIND_ALLOCATOR: return InterfaceOf<Allocator>::id;
-    case GH_KIND_DATASET: return InterfaceOf<Dataset>::id;
-    case GH_KIND_BACKBONE: return InterfaceOf<Backbone>::id;
-    case GH_KIND_EVALUATOR: return InterfaceOf<Evaluator>::id;
+    case GH_KIND_SSL:
+      return InterfaceOf<SslMethod>::id;
+    case GH_KIND_STRUCTURE:
+      return InterfaceOf<Structure>::id;
+    case GH_KIND_ALLOCATOR:
+      return InterfaceOf<Allocator>::id;
+    case GH_KIND_DATASET:
+      return InterfaceOf<Dataset>::id;
+    case GH_KIND_BACKBONE:
+      return InterfaceOf<Backbone>::id;
+    case GH_KIND_EVALUATOR:
+      return InterfaceOf<Evaluator>::id;
   }
   return {};
 }
@@ -115,12 +128,14 @@ ComponentInfo copy_component(const gh_component_v1& c, std::size_t param_size, s
   info.kind = static_cast<gh_kind>(c.kind);
   info.id = text_of(c.id, where + ": id");
   if (!is_component_id(info.id))
-    throw PluginRefused(Code::bad_manifest, "an id like [a-z][a-z0-9_.-]*", fmt::format("\"{}\"", info.id));
+    throw PluginRefused(Code::bad_manifest, "an id like [a-z][a-z0-9_.-]*",
+                        fmt::format("\"{}\"", info.id));
   const std::string name = fmt::format("{}/{}", kind_name(info.kind), info.id);
   info.doc = text_of(c.doc, name + ": doc");
   const std::string theirs = text_of(c.interface_id, name + ": interface");
   if (theirs != interface_id)
-    throw PluginRefused(Code::bad_manifest, fmt::format("{} with interface {}", name, interface_id), theirs);
+    throw PluginRefused(Code::bad_manifest, fmt::format("{} with interface {}", name, interface_id),
+                        theirs);
   if (c.create == nullptr || c.destroy == nullptr)
     throw PluginRefused(Code::bad_manifest, fmt::format("{} with create and destroy", name),
                         c.create == nullptr ? "no create" : "no destroy");
@@ -160,8 +175,10 @@ void copy_manifest(const gh_manifest_v1* manifest, const PluginNote& note, Loade
 
   std::set<std::string> provided;
   for (uint32_t i = 0; i < m.component_count; ++i) {
-    const auto* at = reinterpret_cast<const std::byte*>(m.components) + std::size_t{i} * m.component_size;
-    ComponentInfo info = copy_component(read_prefix<gh_component_v1>(at, m.component_size), m.param_size, i);
+    const auto* at =
+        reinterpret_cast<const std::byte*>(m.components) + std::size_t{i} * m.component_size;
+    ComponentInfo info =
+        copy_component(read_prefix<gh_component_v1>(at, m.component_size), m.param_size, i);
     const std::string name = fmt::format("{}/{}", kind_name(info.kind), info.id);
     if (!provided.insert(name).second)
       throw PluginRefused(Code::duplicate_id, "each component once", fmt::format("{} twice", name));

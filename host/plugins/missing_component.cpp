@@ -16,8 +16,9 @@ bool provides(const PluginFile& file, const std::string& wanted) {
 
 std::string reason(const PluginFile& file) {
   if (file.error) return fmt::format("{}: {}", name_of(file.error->code), file.error->message);
-  return fmt::format("{}: shadowed by {}, which comes first and has the same name or one of its components",
-                     file.file.string(), file.shadowed_by->string());
+  return fmt::format(
+      "{}: shadowed by {}, which comes first and has the same name or one of its components",
+      file.file.string(), file.shadowed_by->string());
 }
 
 std::string indented(const std::string& text) {
@@ -28,7 +29,8 @@ std::string indented(const std::string& text) {
 
 }  // namespace
 
-std::string describe_missing(gh_kind kind, const std::string& id, const std::vector<std::string>& ids,
+std::string describe_missing(gh_kind kind, const std::string& id,
+                             const std::vector<std::string>& ids,
                              const std::vector<PluginFile>& files, const SearchPath& path) {
   const std::string wanted = fmt::format("{}/{}", kind_name(kind), id);
   std::string text = fmt::format("no plugin provides {}", wanted);
@@ -46,13 +48,15 @@ std::string describe_missing(gh_kind kind, const std::string& id, const std::vec
   }
   for (const std::string& ignored : path.ignored) text += fmt::format("\n    ignored: {}", ignored);
 
-  // A file that would have provided it comes first, and with its whole story; the others may be the same plugin in a state that
-  // does not even show its name.
+  // A file that would have provided it comes first, and with its whole story; the others may be the
+  // same plugin in a state that does not even show its name.
   std::string others;
   for (const PluginFile& file : files) {
     if (file.usable()) continue;
-    if (provides(file, wanted)) text += fmt::format("\n  would provide it, but is not used:\n    {}", indented(reason(file)));
-    else if (file.error) others += "\n    " + reason(file).substr(0, reason(file).find('\n'));
+    if (provides(file, wanted))
+      text += fmt::format("\n  would provide it, but is not used:\n    {}", indented(reason(file)));
+    else if (file.error)
+      others += "\n    " + reason(file).substr(0, reason(file).find('\n'));
   }
   if (!others.empty()) text += "\n  refused:" + others;
   return text;

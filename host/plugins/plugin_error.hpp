@@ -1,5 +1,5 @@
-// Why a plugin was refused. Errors are values at the room's door (PluginError); inside, each step throws PluginRefused and the
-// registry adds the file.
+// Why a plugin was refused. Errors are values at the room's door (PluginError); inside, each step
+// throws PluginRefused and the registry adds the file.
 #pragma once
 
 #include <filesystem>
@@ -51,11 +51,13 @@ struct PluginError {
 
 class PluginRefused : public std::runtime_error {
  public:
-  // `expected` and `found` are phrases: "expected <expected>, found <found>"; `hint` is a sentence or a block, and may be empty.
+  // `expected` and `found` are phrases: "expected <expected>, found <found>"; `hint` is a sentence
+  // or a block, and may be empty.
   PluginRefused(PluginErrorCode code, std::string_view expected, std::string_view found,
                 std::string_view hint = {});
   // A refusal that came from a child process; `text` is its what().
-  PluginRefused(PluginErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  PluginRefused(PluginErrorCode code, const std::string& text)
+      : std::runtime_error(text), code_(code) {}
   PluginErrorCode code() const noexcept { return code_; }
   PluginError in(const std::filesystem::path& file) const;
 

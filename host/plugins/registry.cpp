@@ -36,7 +36,8 @@ PluginRefused duplicate_of(const fs::path& first, const std::string& build_id) {
                       build_id.empty() ? "" : ", build-id ", build_id)};
 }
 
-bool same_build(const PluginNote& a, const std::string& sha_a, const PluginNote& b, const std::string& sha_b) {
+bool same_build(const PluginNote& a, const std::string& sha_a, const PluginNote& b,
+                const std::string& sha_b) {
   return sha_a == sha_b || (!a.build_id.empty() && a.build_id == b.build_id);
 }
 
@@ -91,7 +92,8 @@ void Registry::Impl::scan() {
         if (!earlier.usable()) continue;
         if (same_build(*earlier.note, hashes[i], *found.note, sha256))
           found.error = duplicate_of(earlier.file, found.note->build_id).in(file);
-        if (!found.shadowed_by && collide(*earlier.note, *found.note)) found.shadowed_by = earlier.file;
+        if (!found.shadowed_by && collide(*earlier.note, *found.note))
+          found.shadowed_by = earlier.file;
       }
       files->push_back(std::move(found));
       hashes.push_back(std::move(sha256));
@@ -123,19 +125,23 @@ void Registry::Impl::load(const fs::path& file) {
   for (const LoadedPlugin& plugin : loaded) {
     if (plugin.file != content.file) continue;
     if (plugin.sha256 == content.sha256) return;
-    throw PluginRefused(Code::file_changed, fmt::format("the file that is loaded (sha256 {})", plugin.sha256),
-                        fmt::format("another one (sha256 {})", content.sha256), "Start the program again to use it.");
+    throw PluginRefused(Code::file_changed,
+                        fmt::format("the file that is loaded (sha256 {})", plugin.sha256),
+                        fmt::format("another one (sha256 {})", content.sha256),
+                        "Start the program again to use it.");
   }
   const PluginNote note = read_plugin_note(content.bytes);
   check_note(note);
   for (const LoadedPlugin& plugin : loaded) {
-    if (same_build(plugin.note, plugin.sha256, note, content.sha256)) throw duplicate_of(plugin.file, note.build_id);
+    if (same_build(plugin.note, plugin.sha256, note, content.sha256))
+      throw duplicate_of(plugin.file, note.build_id);
     for (const std::string& provided : note.provides)
       if (std::ranges::find(plugin.note.provides, provided) != plugin.note.provides.end())
         throw PluginRefused(Code::duplicate_id, fmt::format("{} from one plugin", provided),
                             fmt::format("it loaded already from {}", plugin.file.string()));
   }
-  // The manifest provides what the note does (manifest_mismatch otherwise), so what follows cannot fail half-way.
+  // The manifest provides what the note does (manifest_mismatch otherwise), so what follows cannot
+  // fail half-way.
   OpenedPlugin opened = open(content, note);
   handles.push_back(std::move(opened.handle));
   loaded.push_back(std::move(opened.plugin));
@@ -170,11 +176,14 @@ Catalog::Found Registry::find(gh_kind kind, const std::string& id) {
   const auto answer = [](const ComponentInfo& c) { return Found{&c.schema, c.validate, {}}; };
   if (const ComponentInfo* c = impl_->component(wanted)) return answer(*c);
   for (const PluginFile& file : files()) {
-    if (!file.usable() || std::ranges::find(file.note->provides, wanted) == file.note->provides.end()) continue;
+    if (!file.usable() ||
+        std::ranges::find(file.note->provides, wanted) == file.note->provides.end())
+      continue;
     // Not the next one instead: a run must not silently use another plugin than the path says.
     if (const auto error = load(file.file))
-      return {nullptr, nullptr, fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
-                                            name_of(error->code), error->message)};
+      return {nullptr, nullptr,
+              fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
+                          name_of(error->code), error->message)};
     return answer(*impl_->component(wanted));
   }
   return {nullptr, nullptr, describe_missing(kind, id, provided(kind), files(), impl_->path)};
@@ -202,8 +211,8 @@ const ComponentInfo& Registry::info(gh_kind kind, const std::string& id) const {
 
 void* Registry::create_raw(const ComponentInfo& component, const Params& params) {
   const auto failed = [&](ErrorCode code, std::string_view message) {
-    return Error(code, fmt::format("{}/{}: create failed ({}): {}", kind_name(component.kind), component.id,
-                                   name_of(code), message));
+    return Error(code, fmt::format("{}/{}: create failed ({}): {}", kind_name(component.kind),
+                                   component.id, name_of(code), message));
   };
   void* made = nullptr;
   try {

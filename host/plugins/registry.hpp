@@ -1,5 +1,6 @@
-// Finding, checking and loading plugins. Ten steps, each with its own error code; the first five read the file and run nothing of
-// it, and the sixth happens in a child process first, so that a plugin that crashes is a message.
+// Finding, checking and loading plugins. Ten steps, each with its own error code; the first five
+// read the file and run nothing of it, and the sixth happens in a child process first, so that a
+// plugin that crashes is a message.
 #pragma once
 
 #include "gh/component.hpp"
@@ -41,10 +42,11 @@ struct LoadedPlugin {
 // A plugin file that was found; nothing of it has run.
 struct PluginFile {
   std::filesystem::path file;
-  std::string origin;  // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
-  std::optional<PluginNote> note;   // as far as it could be read
+  std::string origin;                // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
+  std::optional<PluginNote> note;    // as far as it could be read
   std::optional<PluginError> error;  // why it is not used
-  // An earlier file of the path has the same name or provides one of its components, so this one is not used at all.
+  // An earlier file of the path has the same name or provides one of its components, so this one is
+  // not used at all.
   std::optional<std::filesystem::path> shadowed_by;
 
   bool usable() const { return !error && !shadowed_by; }
@@ -61,12 +63,15 @@ struct LoadOptions {
 struct ComponentDeleter {
   void (*destroy)(void*) = nullptr;
   template <class Interface>
-  void operator()(Interface* component) const { destroy(component); }
+  void operator()(Interface* component) const {
+    destroy(component);
+  }
 };
 template <class Interface>
 using ComponentPtr = std::unique_ptr<Interface, ComponentDeleter>;
 
-// Main thread, before workers start; create() and info() afterwards from any thread. Plugins stay in memory when it goes.
+// Main thread, before workers start; create() and info() afterwards from any thread. Plugins stay
+// in memory when it goes.
 class Registry : public Catalog {
  public:
   explicit Registry(SearchPath path, LoadOptions options = {});
@@ -74,28 +79,32 @@ class Registry : public Catalog {
 
   const SearchPath& search_path() const;
 
-  // Steps 1–5 for every file on the search path; runs no plugin code. Sorted by place, then name. Read on first use.
+  // Steps 1–5 for every file on the search path; runs no plugin code. Sorted by place, then name.
+  // Read on first use.
   const std::vector<PluginFile>& files() const;
 
-  // All steps for one file, on the search path or not; components become available all or none. A file that is loaded already
-  // stays so.
+  // All steps for one file, on the search path or not; components become available all or none. A
+  // file that is loaded already stays so.
   std::optional<PluginError> load(const std::filesystem::path& file);
   const std::vector<LoadedPlugin>& loaded() const;
 
-  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id. Other files, however broken, do not
-  // matter. `schema` stays valid as long as the registry.
+  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id. Other
+  // files, however broken, do not matter. `schema` stays valid as long as the registry.
   Found find(gh_kind kind, const std::string& id) override;
 
   // Ids of that kind that some usable file provides, sorted.
   std::vector<std::string> provided(gh_kind kind) const;
 
-  const ComponentInfo& info(gh_kind kind, const std::string& id) const;  // must be loaded; ErrorCode::internal otherwise
+  const ComponentInfo& info(
+      gh_kind kind, const std::string& id) const;  // must be loaded; ErrorCode::internal otherwise
 
-  // Makes a component. What create throws becomes a gh::Error that names component, code and message. `params` must outlive it.
+  // Makes a component. What create throws becomes a gh::Error that names component, code and
+  // message. `params` must outlive it.
   template <class Interface>
   ComponentPtr<Interface> create(const std::string& id, const Params& params) {
     const ComponentInfo& c = info(InterfaceOf<Interface>::kind, id);
-    return ComponentPtr<Interface>(static_cast<Interface*>(create_raw(c, params)), ComponentDeleter{c.destroy});
+    return ComponentPtr<Interface>(static_cast<Interface*>(create_raw(c, params)),
+                                   ComponentDeleter{c.destroy});
   }
 
  private:

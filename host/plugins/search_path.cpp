@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The environment belongs to whoever started the program; with raised rights that may be somebody else.
+// The environment belongs to whoever started the program; with raised rights that may be somebody
+// else.
 std::optional<std::string> environment(const char* name) {
   if (getauxval(AT_SECURE) != 0) return std::nullopt;
   const char* value = std::getenv(name);
@@ -75,7 +76,8 @@ std::vector<fs::path> plugin_files_in(const SearchPath::Place& place) {
   if (!fs::is_directory(place.path, error)) {
     // What was named outright must be answered for, even when it is not there.
     const bool named = place.origin == "--plugin" || place.path.extension() == ".so";
-    return named || fs::exists(place.path, error) ? std::vector{place.path} : std::vector<fs::path>{};
+    return named || fs::exists(place.path, error) ? std::vector{place.path}
+                                                  : std::vector<fs::path>{};
   }
   if (place.path.extension() == ".so") return {place.path};
   std::vector<fs::path> files;

@@ -17,12 +17,13 @@ struct SearchPath {
   std::vector<std::string> ignored;  // what was not taken and why, for messages
 };
 
-// --plugin arguments, GHHOST_PLUGIN_PATH (ignored when the program has raised rights), the user's directory
+// --plugin arguments, GHHOST_PLUGIN_PATH (ignored when the program has raised rights), the user's
+// directory
 // ($XDG_DATA_HOME/ghhost/plugins), then ../lib/ghhost/plugins beside the program.
 SearchPath default_search_path(const std::vector<std::string>& plugin_arguments);
 
-// The plugin files of a place, sorted by name: every *.so of a directory, whatever it turns out to be, or the file itself.
-// A directory that does not exist has none.
+// The plugin files of a place, sorted by name: every *.so of a directory, whatever it turns out to
+// be, or the file itself. A directory that does not exist has none.
 std::vector<std::filesystem::path> plugin_files_in(const SearchPath::Place& place);
 
 }  // namespace gh::host

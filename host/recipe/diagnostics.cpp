@@ -40,7 +40,8 @@ class SourceLines {
     std::error_code failure;
     if (!std::filesystem::is_regular_file(file, failure)) return at->second;
     std::ostringstream text;
-    text << std::ifstream(file, std::ios::binary).rdbuf();  // a failure leaves the text short, which is all right here
+    text << std::ifstream(file, std::ios::binary)
+                .rdbuf();  // a failure leaves the text short, which is all right here
     split(text.str(), at->second);
     return at->second;
   }
@@ -61,17 +62,25 @@ class SourceLines {
   std::map<std::string, std::vector<std::string>> cache_;
 };
 
-// Characters of a line, one string each, as columns count them. What a terminal could misread becomes '?'.
+// Characters of a line, one string each, as columns count them. What a terminal could misread
+// becomes '?'.
 std::vector<std::string> printable_characters(const std::string& line) {
   std::vector<std::string> characters;
   for (std::size_t i = 0; i < line.size();) {
     const auto lead = static_cast<unsigned char>(line[i]);
-    std::size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
+    std::size_t length = lead < 0x80    ? 1
+                         : lead >= 0xf0 ? 4
+                         : lead >= 0xe0 ? 3
+                         : lead >= 0xc2 ? 2
+                                        : 0;
     for (std::size_t k = 1; k < length; ++k)
-      if (i + k >= line.size() || (static_cast<unsigned char>(line[i + k]) & 0xc0) != 0x80) length = 0;
+      if (i + k >= line.size() || (static_cast<unsigned char>(line[i + k]) & 0xc0) != 0x80)
+        length = 0;
     const bool control = length == 1 && (lead < 0x20 || lead == 0x7f);
-    if (line[i] == '\t') characters.emplace_back(" ");
-    else characters.push_back(length == 0 || control ? "?" : line.substr(i, length));
+    if (line[i] == '\t')
+      characters.emplace_back(" ");
+    else
+      characters.push_back(length == 0 || control ? "?" : line.substr(i, length));
     i += std::max<std::size_t>(length, 1);
   }
   return characters;
@@ -117,7 +126,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 // Case and the choice between '-' and '_' are not what a reader got wrong.
 std::string folded(std::string_view word) {
   std::string out(word);
-  for (char& c : out) c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : out)
+    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 
@@ -125,11 +135,13 @@ std::string folded(std::string_view word) {
 
 void Diagnostics::error(Source source, std::string key, std::string message) {
   ++error_count_;
-  items_.push_back({Diagnostic::Level::error, std::move(source), std::move(key), std::move(message)});
+  items_.push_back(
+      {Diagnostic::Level::error, std::move(source), std::move(key), std::move(message)});
 }
 
 void Diagnostics::warning(Source source, std::string key, std::string message) {
-  items_.push_back({Diagnostic::Level::warning, std::move(source), std::move(key), std::move(message)});
+  items_.push_back(
+      {Diagnostic::Level::warning, std::move(source), std::move(key), std::move(message)});
 }
 
 bool Diagnostics::has_error_at(const Source& source) const {
@@ -139,7 +151,9 @@ bool Diagnostics::has_error_at(const Source& source) const {
          });
 }
 
-void Diagnostics::set_text(const std::string& file, std::string text) { texts_[file] = std::move(text); }
+void Diagnostics::set_text(const std::string& file, std::string text) {
+  texts_[file] = std::move(text);
+}
 
 std::string Diagnostics::text() const {
   std::map<std::string_view, std::size_t> rank;  // files in the order in which they came up
@@ -158,7 +172,8 @@ std::string Diagnostics::text() const {
     out += d->level == Diagnostic::Level::error ? "error: " : "warning: ";
     if (!d->key.empty()) out += d->key + ": ";
     out += d->message + "\n";
-    if (const std::string* line = lines.line(d->source)) out += quote(*line, d->source.line, d->source.column);
+    if (const std::string* line = lines.line(d->source))
+      out += quote(*line, d->source.line, d->source.column);
   }
   return out;
 }

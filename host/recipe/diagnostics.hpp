@@ -25,12 +25,14 @@ class Diagnostics {
   void warning(Source source, std::string key, std::string message);
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
-  bool has_error_at(const Source& source) const;  // exactly there; false for a source without position
+  bool has_error_at(
+      const Source& source) const;  // exactly there; false for a source without position
   const std::vector<Diagnostic>& all() const { return items_; }
   // Text to quote from where `file` is not a file that can be read, such as the command line.
   void set_text(const std::string& file, std::string text);
-  // One block per item, in the order of the sources: "recipe.toml:12:5: error: method.temprature: …", then the source line and a
-  // caret where the file can be read. Ends with a newline unless empty.
+  // One block per item, in the order of the sources: "recipe.toml:12:5: error: method.temprature:
+  // …", then the source line and a caret where the file can be read. Ends with a newline unless
+  // empty.
   std::string text() const;
 
  private:

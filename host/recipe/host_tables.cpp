@@ -11,7 +11,7 @@ namespace {
 
 using Presence = TableSpec::Presence;
 
-// ---- keys ------------------------------------------------------------------------------------------------------------------
+// ---- keys ----
 
 constexpr Param one_or_more_of(Param list, const char* choices) {
   list.choices = choices;
@@ -19,14 +19,17 @@ constexpr Param one_or_more_of(Param list, const char* choices) {
 }
 
 constexpr Param kRoot[] = {
-    gh::text("name", nullptr, "name of the run; the file's name without extension if left out").optional(),
+    gh::text("name", nullptr, "name of the run; the file's name without extension if left out")
+        .optional(),
     gh::integer("seed", "0", "seed of everything random").at_least(0),
-    gh::texts("include", nullptr, "recipes this one builds on, relative to it; its own keys win").optional(),
+    gh::texts("include", nullptr, "recipes this one builds on, relative to it; its own keys win")
+        .optional(),
 };
 
 constexpr Param kLongtail[] = {
     gh::choice("law", "exp", "exp|step", "how class sizes fall from the first class to the last"),
-    gh::real("ratio", nullptr, "size of the largest class divided by that of the smallest").at_least(1),
+    gh::real("ratio", nullptr, "size of the largest class divided by that of the smallest")
+        .at_least(1),
     gh::integer("seed", "0", "seed of the choice of samples").at_least(0),
 };
 constexpr Param kData[] = {
@@ -35,16 +38,23 @@ constexpr Param kData[] = {
 
 constexpr Param kViews[] = {
     gh::integer("count", "2", "views of each sample").at_least(1).at_most(64),
-    gh::real("noise", "0.0", "standard deviation of the Gaussian noise added to samples that are vectors").at_least(0),
+    gh::real("noise", "0.0",
+             "standard deviation of the Gaussian noise added to samples that are vectors")
+        .at_least(0),
 };
 
 constexpr Param kHarmonize[] = {
     gh::integer("warm_up", "0", "training without GH at the start").at_least(0).in("epochs"),
-    gh::integer("ramp", "10", "from zero to full weight after the warm-up").at_least(0).in("epochs"),
+    gh::integer("ramp", "10", "from zero to full weight after the warm-up")
+        .at_least(0)
+        .in("epochs"),
     gh::real("weight", "1.0", "weight of the GH term in the loss").at_least(0),
-    gh::real("temperature", "0.1", "temperature of the softmax over the structure's points").above(0),
+    gh::real("temperature", "0.1", "temperature of the softmax over the structure's points")
+        .above(0),
     gh::real("momentum", "0.999", "momentum of the tracked prior").at_least(0).below(1),
-    gh::real("warm_up_momentum", "0.9", "momentum of the tracked prior during the warm-up").at_least(0).below(1),
+    gh::real("warm_up_momentum", "0.9", "momentum of the tracked prior during the warm-up")
+        .at_least(0)
+        .below(1),
     gh::integer("refresh", "20", "between refreshes of the prior").at_least(1).in("epochs"),
     gh::choice("prior", "tracked", "tracked|uniform", "marginal the allocator has to meet"),
 };
@@ -72,58 +82,76 @@ constexpr Param kAdam[] = {
 };
 
 constexpr Param kCosine[] = {
-    gh::integer("warm_up", "0", "linear rise of the learning rate at the start").at_least(0).in("epochs"),
+    gh::integer("warm_up", "0", "linear rise of the learning rate at the start")
+        .at_least(0)
+        .in("epochs"),
     gh::real("lr_min", "0.0", "learning rate at the end").at_least(0),
 };
 constexpr Param kTwoStage[] = {
-    gh::integer("warm_up", "10", "linear rise of the learning rate at the start of each stage").at_least(0).in("epochs"),
+    gh::integer("warm_up", "10", "linear rise of the learning rate at the start of each stage")
+        .at_least(0)
+        .in("epochs"),
     gh::real("lr_split", "0.3", "learning rate at which GH takes over").above(0),
     gh::real("lr_min", "1e-6", "learning rate at the end").at_least(0),
 };
 
 constexpr Param kEval[] = {
-    one_or_more_of(gh::texts("when", "[\"end\"]", "moments at which to evaluate"), "start|warm-up|end"),
+    one_or_more_of(gh::texts("when", "[\"end\"]", "moments at which to evaluate"),
+                   "start|warm-up|end"),
 };
 
-// ---- tables ----------------------------------------------------------------------------------------------------------------
+// ---- tables ----
 
-TableSpec component(std::string name, gh_kind kind, Presence presence, std::string doc, Schema keys = {}) {
+TableSpec component(std::string name, gh_kind kind, Presence presence, std::string doc,
+                    Schema keys = {}) {
   TableSpec spec{std::move(name), std::move(doc), presence, std::move(keys), kind, {}, {}, {}};
   return spec;
 }
 
-TableSpec host(std::string name, Presence presence, std::string doc, Schema keys, std::vector<TableSpec> tables = {}) {
-  return {std::move(name), std::move(doc), presence, std::move(keys), {}, {}, {}, std::move(tables)};
+TableSpec host(std::string name, Presence presence, std::string doc, Schema keys,
+               std::vector<TableSpec> tables = {}) {
+  return {std::move(name),  std::move(doc), presence, std::move(keys), {}, {}, {},
+          std::move(tables)};
 }
 
-TableSpec tagged(std::string name, std::string default_id, std::string doc, std::vector<Variant> variants) {
+TableSpec tagged(std::string name, std::string default_id, std::string doc,
+                 std::vector<Variant> variants) {
   const Presence presence = default_id.empty() ? Presence::required : Presence::implied;
-  return {std::move(name), std::move(doc), presence, {}, {}, std::move(variants), std::move(default_id), {}};
+  return {std::move(name),     std::move(doc),        presence, {}, {},
+          std::move(variants), std::move(default_id), {}};
 }
 
 TableSpec make_layout() {
-  TableSpec optimizer = tagged("optimizer", "", "How gradients move the weights",
-                               {{"sgd", "stochastic gradient descent with momentum", read_schema(kSgd)},
-                                {"adam", "Adam", read_schema(kAdam)}});
-  TableSpec schedule = tagged("schedule", "constant", "Learning rate over time",
-                              {{"constant", "the optimizer's rate throughout", {}},
-                               {"cosine", "half a cosine from the optimizer's rate to lr_min", read_schema(kCosine)},
-                               {"gh-two-stage", "one cosine for the warm-up, another for GH", read_schema(kTwoStage)}});
-  return host("", Presence::required, "The recipe", read_schema(kRoot),
-              {component("data", GH_KIND_DATASET, Presence::required, "What to train on", read_schema(kData)),
-               host("views", Presence::implied, "What the method sees of a sample", read_schema(kViews)),
-               component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder"),
-               component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
-               host("harmonize", Presence::optional, "Geometric Harmonization; without the table the plain method runs",
-                    read_schema(kHarmonize),
-                    {component("structure", GH_KIND_STRUCTURE, Presence::required, "Points the samples are drawn to"),
-                     component("allocator", GH_KIND_ALLOCATOR, Presence::required, "Which sample goes to which point")}),
-               host("train", Presence::required, "How long, how fast, in which precision", read_schema(kTrain),
-                    {std::move(optimizer), std::move(schedule)}),
-               component("eval", GH_KIND_EVALUATOR, Presence::list, "An evaluation; any number of them", read_schema(kEval))});
+  TableSpec optimizer =
+      tagged("optimizer", "", "How gradients move the weights",
+             {{"sgd", "stochastic gradient descent with momentum", read_schema(kSgd)},
+              {"adam", "Adam", read_schema(kAdam)}});
+  TableSpec schedule = tagged(
+      "schedule", "constant", "Learning rate over time",
+      {{"constant", "the optimizer's rate throughout", {}},
+       {"cosine", "half a cosine from the optimizer's rate to lr_min", read_schema(kCosine)},
+       {"gh-two-stage", "one cosine for the warm-up, another for GH", read_schema(kTwoStage)}});
+  return host(
+      "", Presence::required, "The recipe", read_schema(kRoot),
+      {component("data", GH_KIND_DATASET, Presence::required, "What to train on",
+                 read_schema(kData)),
+       host("views", Presence::implied, "What the method sees of a sample", read_schema(kViews)),
+       component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder"),
+       component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
+       host("harmonize", Presence::optional,
+            "Geometric Harmonization; without the table the plain method runs",
+            read_schema(kHarmonize),
+            {component("structure", GH_KIND_STRUCTURE, Presence::required,
+                       "Points the samples are drawn to"),
+             component("allocator", GH_KIND_ALLOCATOR, Presence::required,
+                       "Which sample goes to which point")}),
+       host("train", Presence::required, "How long, how fast, in which precision",
+            read_schema(kTrain), {std::move(optimizer), std::move(schedule)}),
+       component("eval", GH_KIND_EVALUATOR, Presence::list, "An evaluation; any number of them",
+                 read_schema(kEval))});
 }
 
-// ---- rules across tables ---------------------------------------------------------------------------------------------------
+// ---- rules across tables ----
 
 template <class T>
 const T* get(const Table& resolved, std::string_view path) {
@@ -136,7 +164,8 @@ void gh_starts_before_the_end(const Table& resolved, Diagnostics& out) {
   const int64_t* epochs = get<int64_t>(resolved, "train.epochs");
   if (!warm_up || !epochs || *warm_up < *epochs) return;
   out.error(locate(resolved, "harmonize.warm_up"), "harmonize.warm_up",
-            fmt::format("expected less than train.epochs = {}, got {}: GH would never start", *epochs, *warm_up));
+            fmt::format("expected less than train.epochs = {}, got {}: GH would never start",
+                        *epochs, *warm_up));
 }
 
 void two_stages_need_gh(const Table& resolved, Diagnostics& out) {
@@ -150,7 +179,8 @@ void nesterov_needs_momentum(const Table& resolved, Diagnostics& out) {
   const bool* nesterov = get<bool>(resolved, "train.optimizer.nesterov");
   const double* momentum = get<double>(resolved, "train.optimizer.momentum");
   if (!nesterov || !*nesterov || !momentum || *momentum > 0) return;
-  out.error(locate(resolved, "train.optimizer.nesterov"), "train.optimizer.nesterov", "needs momentum above 0, got 0");
+  out.error(locate(resolved, "train.optimizer.nesterov"), "train.optimizer.nesterov",
+            "needs momentum above 0, got 0");
 }
 
 void moments_of_evaluation_happen(const Table& resolved, Diagnostics& out) {
@@ -161,29 +191,34 @@ void moments_of_evaluation_happen(const Table& resolved, Diagnostics& out) {
     const std::string key = fmt::format("eval.{}.when", i);
     const Array* when = get<Array>(resolved, key);
     if (!when) continue;
-    if (when->empty()) out.error(locate(resolved, key), key, "names no moment, so it would never run");
+    if (when->empty())
+      out.error(locate(resolved, key), key, "names no moment, so it would never run");
     std::vector<std::string> seen;
     for (const Value& moment : *when) {
       const std::string& text = *moment.as<std::string>();
-      if (std::count(seen.begin(), seen.end(), text)) out.error(moment.source, key, fmt::format("names \"{}\" twice", text));
+      if (std::count(seen.begin(), seen.end(), text))
+        out.error(moment.source, key, fmt::format("names \"{}\" twice", text));
       seen.push_back(text);
       if (text != "warm-up") continue;
-      if (!gh) out.error(moment.source, key, "\"warm-up\" needs the table [harmonize], which is absent");
-      else if (warm_up && *warm_up < 1) out.error(moment.source, key, "\"warm-up\" needs harmonize.warm_up of at least 1, got 0");
+      if (!gh)
+        out.error(moment.source, key, "\"warm-up\" needs the table [harmonize], which is absent");
+      else if (warm_up && *warm_up < 1)
+        out.error(moment.source, key, "\"warm-up\" needs harmonize.warm_up of at least 1, got 0");
     }
   }
 }
 
 void run_has_a_name(const Table& resolved, Diagnostics& out) {
   const std::string* name = get<std::string>(resolved, "name");
-  if (name && name->empty()) out.error(locate(resolved, "name"), "name", "expected a name, got the string \"\"");
+  if (name && name->empty())
+    out.error(locate(resolved, "name"), "name", "expected a name, got the string \"\"");
 }
 
 using Rule = void (*)(const Table& resolved, Diagnostics& out);
-constexpr Rule kRules[] = {run_has_a_name, gh_starts_before_the_end, two_stages_need_gh, nesterov_needs_momentum,
-                           moments_of_evaluation_happen};
+constexpr Rule kRules[] = {run_has_a_name, gh_starts_before_the_end, two_stages_need_gh,
+                           nesterov_needs_momentum, moments_of_evaluation_happen};
 
-// ---- listing ---------------------------------------------------------------------------------------------------------------
+// ---- listing ----
 
 void list_tables(const TableSpec& spec, const std::string& path, std::vector<HostTable>& out) {
   if (spec.variants.empty()) out.push_back({path, spec.doc, spec.own_keys()});
@@ -201,7 +236,8 @@ void list_tables(const TableSpec& spec, const std::string& path, std::vector<Hos
 }  // namespace
 
 const TableSpec* TableSpec::find(std::string_view table) const {
-  const auto found = std::find_if(tables.begin(), tables.end(), [&](const TableSpec& t) { return t.name == table; });
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableSpec& t) { return t.name == table; });
   return found == tables.end() ? nullptr : &*found;
 }
 
@@ -239,7 +275,8 @@ const TableSpec* find_layout(std::string_view path) {
     path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
     if (!at || at->presence != Presence::list || path.empty()) continue;
     const std::size_t after_index = path.find('.');
-    path = after_index == std::string_view::npos ? std::string_view{} : path.substr(after_index + 1);
+    path =
+        after_index == std::string_view::npos ? std::string_view{} : path.substr(after_index + 1);
   }
   return at;
 }

@@ -1,5 +1,6 @@
-// The layout of a recipe as data: which tables there are, which keys are the host's and where components plug in. A new host key or
-// table is a line in host_tables.cpp; loading, validation, defaults and listings follow. Used inside this room only.
+// The layout of a recipe as data: which tables there are, which keys are the host's and where
+// components plug in. A new host key or table is a line in host_tables.cpp; loading, validation,
+// defaults and listings follow. Used inside this room only.
 #pragma once
 
 #include "recipe/diagnostics.hpp"
@@ -32,10 +33,11 @@ struct TableSpec {
   std::string name;  // key in the table above; empty for the root
   std::string doc;
   Presence presence = Presence::required;
-  Schema keys;                            // the host's own
-  std::optional<gh_kind> component;       // `id` names a plugin's component, the other keys are its parameters
-  std::vector<Variant> variants;          // or `id` names one of these
-  std::string default_variant;            // empty: `id` is required
+  Schema keys;  // the host's own
+  std::optional<gh_kind>
+      component;  // `id` names a plugin's component, the other keys are its parameters
+  std::vector<Variant> variants;  // or `id` names one of these
+  std::string default_variant;    // empty: `id` is required
   std::vector<TableSpec> tables;
 
   const TableSpec* find(std::string_view table) const;
@@ -46,10 +48,12 @@ struct TableSpec {
 // The root, every table below it.
 const TableSpec& recipe_layout();
 
-// The layout's node for a dotted path ("eval.0" is the node of "eval"), or null where the path leaves what the host knows.
+// The layout's node for a dotted path ("eval.0" is the node of "eval"), or null where the path
+// leaves what the host knows.
 const TableSpec* find_layout(std::string_view path);
 
-// Rules across tables. Parts of `resolved` that had errors are absent, and rules about them stay silent.
+// Rules across tables. Parts of `resolved` that had errors are absent, and rules about them stay
+// silent.
 void check_rules(const Table& resolved, Diagnostics& out);
 
 }  // namespace gh::host

@@ -17,12 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxFiles = 100;  // files that include each other twice over would take forever
-constexpr std::size_t kMaxBytes = (std::size_t{1} << 20) + 1;  // one more than the parser accepts: enough for it to say so
+constexpr std::size_t kMaxBytes =
+    (std::size_t{1} << 20) + 1;  // one more than the parser accepts: enough for it to say so
 
 std::string reason_not_found(const fs::path& file) {
   std::vector<std::string> neighbours;
   std::error_code failure;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::absolute(file).parent_path(), failure))
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::absolute(file).parent_path(), failure))
     neighbours.push_back(entry.path().filename().string());
   std::sort(neighbours.begin(), neighbours.end());
   const std::string hint = nearest(file.filename().string(), neighbours);
@@ -35,7 +37,8 @@ std::string read_text(const fs::path& file, std::string& text) {
   if (!fs::exists(file, failure) && !failure) return reason_not_found(file);
   if (fs::is_directory(file, failure)) return "is a directory, expected a recipe file";
   errno = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rb"), &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rb"),
+                                                           &std::fclose);
   if (!in) return fmt::format("cannot be opened: {}", std::strerror(errno));
   text.resize(kMaxBytes);
   text.resize(std::fread(text.data(), 1, text.size(), in.get()));
@@ -68,7 +71,8 @@ class Reader {
       return stop(asked_at, fmt::format("cycle: {}", chain(file)));
     }
     if (files_ > kMaxFiles) return {};
-    if (++files_ > kMaxFiles) return stop(asked_at, fmt::format("more than {} files are included", kMaxFiles));
+    if (++files_ > kMaxFiles)
+      return stop(asked_at, fmt::format("more than {} files are included", kMaxFiles));
     std::string text;
     if (const std::string problem = read_text(file, text); !problem.empty()) {
       if (asked_at.line > 0) return stop(asked_at, fmt::format("{}: {}", file.string(), problem));
@@ -100,7 +104,8 @@ class Reader {
     if (!include) return merged;
     const Array* list = include->as<Array>();
     if (!list) {
-      return stop(include->source, fmt::format("expected a list of strings, got {}", kind_of(*include)));
+      return stop(include->source,
+                  fmt::format("expected a list of strings, got {}", kind_of(*include)));
     }
     for (const Value& element : *list) {
       const std::string* name = element.as<std::string>();
@@ -108,7 +113,8 @@ class Reader {
         merge(merged, read(beside(file, *name), element.source));
         continue;
       }
-      stop(element.source, fmt::format("expected the path of a recipe, got {}", name ? "the string \"\"" : kind_of(element)));
+      stop(element.source, fmt::format("expected the path of a recipe, got {}",
+                                       name ? "the string \"\"" : kind_of(element)));
     }
     return merged;
   }
@@ -122,7 +128,8 @@ class Reader {
   static fs::path beside(const fs::path& file, const std::string& name) {
     const char* home = std::getenv("HOME");
     if (name.starts_with("~/") && home) return fs::path(home) / name.substr(2);
-    return (file.parent_path() / name).lexically_normal();  // an absolute name replaces what is before it
+    return (file.parent_path() / name)
+        .lexically_normal();  // an absolute name replaces what is before it
   }
 
   std::string chain(const fs::path& last) const {

@@ -9,8 +9,8 @@
 
 namespace gh::host {
 
-// The merged tables, without `include`. Nullopt after reporting when a file cannot be read or parsed: what is missing then would
-// only cause further complaints.
+// The merged tables, without `include`. Nullopt after reporting when a file cannot be read or
+// parsed: what is missing then would only cause further complaints.
 std::optional<Table> read_with_includes(const std::filesystem::path& file, Diagnostics& out);
 
 }  // namespace gh::host

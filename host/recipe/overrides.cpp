@@ -50,11 +50,12 @@ std::optional<std::size_t> as_index(const std::string& segment) {
   return failure == std::errc{} && stop == end ? std::optional(index) : std::nullopt;
 }
 
-// ---- reading one override --------------------------------------------------------------------------------------------------
+// ---- reading one override ----
 
 class OverrideParser {
  public:
-  OverrideParser(const std::string& text, int line, Diagnostics& out) : text_(text), line_(line), out_(out) {}
+  OverrideParser(const std::string& text, int line, Diagnostics& out)
+      : text_(text), line_(line), out_(out) {}
 
   std::optional<Override> parse() {
     Override o;
@@ -64,7 +65,8 @@ class OverrideParser {
     const std::size_t begin = o.action == Action::set ? 0 : 1;
     const std::size_t equals = text_.find('=');
     o.key_source = at(begin);
-    const std::string key(trimmed(std::string_view(text_).substr(begin, equals == std::string::npos ? equals : equals - begin)));
+    const std::string key(trimmed(std::string_view(text_).substr(
+        begin, equals == std::string::npos ? equals : equals - begin)));
     if (!split(key, o.path)) return std::nullopt;
     if (o.action == Action::remove) {
       if (equals == std::string::npos) return o;
@@ -73,7 +75,8 @@ class OverrideParser {
     if (equals == std::string::npos)
       return refuse(at(begin), key, "expected key=value, +key=value to add or ~key to remove");
     if (o.path.front() == "include")
-      return refuse(at(begin), key, "files are included before overrides apply; include them in a recipe");
+      return refuse(at(begin), key,
+                    "files are included before overrides apply; include them in a recipe");
     return with_value(std::move(o), key, equals + 1);
   }
 
@@ -96,7 +99,12 @@ class OverrideParser {
       path.push_back(key.substr(begin, end - begin));
       begin = end + 1;
       if (is_word(path.back(), "_-") && path.size() <= kMaxSegments) continue;
-      refuse(at(0), "", fmt::format("'{}' is not a key; expected up to {} names separated by dots, as in train.epochs=10", key, kMaxSegments));
+      const std::string shown = key.size() > 60 ? key.substr(0, 60) + "…" : key;
+      refuse(
+          at(0), "",
+          fmt::format(
+              "'{}' is not a key; expected up to {} names separated by dots, as in train.epochs=10",
+              shown, kMaxSegments));
       return false;
     }
     return true;
@@ -104,7 +112,8 @@ class OverrideParser {
 
   std::optional<Override> with_value(Override o, const std::string& key, std::size_t offset) {
     const std::string text = text_.substr(offset);
-    if (trimmed(text).empty()) return refuse(at(offset), key, fmt::format("no value; the empty string is '{}=\"\"'", key));
+    if (trimmed(text).empty())
+      return refuse(at(offset), key, fmt::format("no value; the empty string is '{}=\"\"'", key));
     const Source start = at(offset);
     std::optional<Value> value = parse_toml_value(text);
     if (!value) {
@@ -114,7 +123,10 @@ class OverrideParser {
       // A shell eats quotes, so a bare word stands for a string.
       const std::string_view word = trimmed(text);
       if (!is_word(word, "_./~-"))
-        return refuse(start, key, fmt::format("{} is not a TOML value; quote a string twice, for TOML and for the shell: '{}=\"…\"'", word, key));
+        return refuse(start, key,
+                      fmt::format("{} is not a TOML value; quote a string twice, for TOML and for "
+                                  "the shell: '{}=\"…\"'",
+                                  word, key));
       value = Value{std::string(word), {"", 1, 1}};
     }
     for_each_source(*value, [&](Source& source) {
@@ -131,7 +143,7 @@ class OverrideParser {
   Diagnostics& out_;
 };
 
-// ---- applying it -----------------------------------------------------------------------------------------------------------
+// ---- applying it ----
 
 class Applier {
  public:
@@ -149,7 +161,9 @@ class Applier {
   }
 
  private:
-  void refuse(const Override& o, const std::string& message) { out_.error(o.key_source, o.key(), message); }
+  void refuse(const Override& o, const std::string& message) {
+    out_.error(o.key_source, o.key(), message);
+  }
 
   void not_a_table(const Override& o, const Value& value, std::size_t segments) {
     refuse(o, fmt::format("{} is {}, not a table", o.prefix(segments), kind_of(value)));
@@ -161,7 +175,8 @@ class Applier {
     if (Array* list = parent ? parent->as<Array>() : nullptr) {
       const std::optional<std::size_t> index = as_index(segment);
       if (index && *index < list->size()) return &(*list)[*index];
-      if (index == list->size() && o.action == Action::add) return &list->emplace_back(Value{Table{}, o.key_source});
+      if (index == list->size() && o.action == Action::add)
+        return &list->emplace_back(Value{Table{}, o.key_source});
       no_such_element(o, *list, i);
       return nullptr;
     }
@@ -175,7 +190,8 @@ class Applier {
     const bool list = layout && layout->presence == TableSpec::Presence::list;
     const bool implied = layout && layout->presence == TableSpec::Presence::implied;
     if (o.action == Action::add || (implied && o.action == Action::set))
-      return &table.set(segment, list ? Value{Array{}, o.key_source} : Value{Table{}, o.key_source}, o.key_source);
+      return &table.set(segment, list ? Value{Array{}, o.key_source} : Value{Table{}, o.key_source},
+                        o.key_source);
     missing(o, table, i);
     return nullptr;
   }
@@ -194,7 +210,8 @@ class Applier {
       if (Array* elements = existing->as<Array>()) return elements->push_back(std::move(o.value));
     }
     if (o.action == Action::add && existing)
-      return refuse(o, fmt::format("is set already{}; write {} to replace it", place(existing->source), o.text.substr(1)));
+      return refuse(o, fmt::format("is set already{}; write {} to replace it",
+                                   place(existing->source), o.text.substr(1)));
     table.set(name, std::move(o.value), o.key_source);
   }
 
@@ -204,12 +221,16 @@ class Applier {
     if (o.action == Action::add && index == list.size()) return list.push_back(std::move(o.value));
     if (!exists) return no_such_element(o, list, o.path.size() - 1);
     if (o.action == Action::add)
-      return refuse(o, fmt::format("is set already{}; write {} to replace it", place(list[*index].source), o.text.substr(1)));
-    if (o.action == Action::remove) list.erase(list.begin() + static_cast<std::ptrdiff_t>(*index));
-    else list[*index] = std::move(o.value);
+      return refuse(o, fmt::format("is set already{}; write {} to replace it",
+                                   place(list[*index].source), o.text.substr(1)));
+    if (o.action == Action::remove)
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(*index));
+    else
+      list[*index] = std::move(o.value);
   }
 
-  // Key `path[i]` is not in `table`. A typo gets the nearest key; only what could be added gets the advice to add it.
+  // Key `path[i]` is not in `table`. A typo gets the nearest key; only what could be added gets the
+  // advice to add it.
   void missing(const Override& o, const Table& table, std::size_t i) {
     const std::string& segment = o.path[i];
     const std::string parent = o.prefix(i);
@@ -217,25 +238,32 @@ class Applier {
     std::string message = fmt::format("'{}' is not in {}", segment, where);
     const TableSpec* layout = find_layout(parent);
     const bool known = layout && layout->find(segment);
-    if (known && o.action == Action::set) return refuse(o, message + fmt::format("; to add it, write +{}", o.text));
+    if (known && o.action == Action::set)
+      return refuse(o, message + fmt::format("; to add it, write +{}", o.text));
     std::vector<std::string> keys;
     for (const Entry& e : table.entries()) keys.push_back(e.key);
-    for (std::size_t t = 0; layout && o.action == Action::set && t < layout->tables.size(); ++t) keys.push_back(layout->tables[t].name);
+    for (std::size_t t = 0; layout && o.action == Action::set && t < layout->tables.size(); ++t)
+      keys.push_back(layout->tables[t].name);
     const std::string hint = nearest(segment, keys);
-    if (!hint.empty()) message += fmt::format("; did you mean '{}'?", hint);
-    else if (o.action == Action::set && layout && layout->component) message += fmt::format("; if the component has such a table, add it with +{}", o.text);
+    if (!hint.empty())
+      message += fmt::format("; did you mean '{}'?", hint);
+    else if (o.action == Action::set && layout && layout->component)
+      message += fmt::format("; if the component has such a table, add it with +{}", o.text);
     refuse(o, message);
   }
 
   void no_such_element(const Override& o, const Array& list, std::size_t i) {
     const std::string parent = o.prefix(i);
-    std::string range = list.empty() ? "is an empty list" : fmt::format("has the elements {}.0 … {}.{}", parent, parent, list.size() - 1);
+    std::string range = list.empty() ? "is an empty list"
+                                     : fmt::format("has the elements {}.0 … {}.{}", parent, parent,
+                                                   list.size() - 1);
     if (list.size() == 1) range = fmt::format("has one element, {}.0", parent);
     refuse(o, fmt::format("no element '{}': {} {}", o.path[i], parent, range));
   }
 
   static std::string place(const Source& source) {
-    return source.line > 0 ? fmt::format(" at {}:{}:{}", source.file, source.line, source.column) : "";
+    return source.line > 0 ? fmt::format(" at {}:{}:{}", source.file, source.line, source.column)
+                           : "";
   }
 
   Table& root_;
@@ -249,7 +277,8 @@ void apply_overrides(Table& root, std::span<const std::string> overrides, Diagno
   int line = 1;
   for (const std::string& text : overrides) {
     all += text + "\n";
-    if (std::optional<Override> parsed = OverrideParser(text, line, out).parse()) Applier(root, out).apply(*parsed);
+    if (std::optional<Override> parsed = OverrideParser(text, line, out).parse())
+      Applier(root, out).apply(*parsed);
     line += 1 + static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   }
   out.set_text(std::string(kCommandLine), std::move(all));

@@ -13,8 +13,9 @@ namespace gh::host {
 //   a.b=value    sets; the table it is in must exist (or be one that every recipe has)
 //   +a.b=value   adds, with the tables on the way; +eval={…} appends to the list
 //   ~a.b         removes
-// where value is TOML or a bare word, and a number in the path indexes a list. Whether the key is known is left to validation, which
-// finds the override by its source: kCommandLine, one line an override. One that cannot be applied is reported and skipped.
+// where value is TOML or a bare word, and a number in the path indexes a list. Whether the key is
+// known is left to validation, which finds the override by its source: kCommandLine, one line an
+// override. One that cannot be applied is reported and skipped.
 void apply_overrides(Table& root, std::span<const std::string> overrides, Diagnostics& out);
 
 }  // namespace gh::host

@@ -11,12 +11,13 @@
 namespace gh::host {
 namespace {
 
-constexpr std::array<std::pair<gh_kind, std::string_view>, 6> kKinds{{{GH_KIND_SSL, "ssl"},
-                                                                      {GH_KIND_STRUCTURE, "structure"},
-                                                                      {GH_KIND_ALLOCATOR, "allocator"},
-                                                                      {GH_KIND_DATASET, "dataset"},
-                                                                      {GH_KIND_BACKBONE, "backbone"},
-                                                                      {GH_KIND_EVALUATOR, "evaluator"}}};
+constexpr std::array<std::pair<gh_kind, std::string_view>, 6> kKinds{
+    {{GH_KIND_SSL, "ssl"},
+     {GH_KIND_STRUCTURE, "structure"},
+     {GH_KIND_ALLOCATOR, "allocator"},
+     {GH_KIND_DATASET, "dataset"},
+     {GH_KIND_BACKBONE, "backbone"},
+     {GH_KIND_EVALUATOR, "evaluator"}}};
 
 template <class T>
 const T& typed(const Value& value, const std::string& path) {
@@ -28,7 +29,8 @@ const T& typed(const Value& value, const std::string& path) {
 }  // namespace
 
 const Slot* Recipe::find_slot(const std::string& path) const {
-  const auto found = std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.path == path; });
+  const auto found =
+      std::find_if(slots.begin(), slots.end(), [&](const Slot& s) { return s.path == path; });
   return found == slots.end() ? nullptr : &*found;
 }
 
@@ -56,10 +58,12 @@ const Value& Recipe::at(const std::string& path) const {
 bool Recipe::boolean(const std::string& path) const { return typed<bool>(at(path), path); }
 int64_t Recipe::integer(const std::string& path) const { return typed<int64_t>(at(path), path); }
 double Recipe::real(const std::string& path) const { return typed<double>(at(path), path); }
-const std::string& Recipe::text(const std::string& path) const { return typed<std::string>(at(path), path); }
+const std::string& Recipe::text(const std::string& path) const {
+  return typed<std::string>(at(path), path);
+}
 
-Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides, Catalog& catalog,
-                   Diagnostics& out) {
+Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
+                   Catalog& catalog, Diagnostics& out) {
   Recipe recipe;
   recipe.file = file;
   std::optional<Table> raw = read_with_includes(file, out);
@@ -71,12 +75,14 @@ Recipe load_recipe(const std::filesystem::path& file, std::span<const std::strin
 }
 
 std::string_view kind_name(gh_kind kind) {
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == kind; });
+  const auto found =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.first == kind; });
   return found == kKinds.end() ? "unknown kind" : found->second;
 }
 
 bool kind_from_name(std::string_view name, gh_kind& out) {
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.second == name; });
+  const auto found =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& k) { return k.second == name; });
   if (found == kKinds.end()) return false;
   out = found->first;
   return true;

@@ -1,5 +1,5 @@
-// From recipe file to resolved recipe: includes, overrides, validation of every table against the schemas of the host and of the
-// plugins it names. Nothing is constructed and no data is touched.
+// From recipe file to resolved recipe: includes, overrides, validation of every table against the
+// schemas of the host and of the plugins it names. Nothing is constructed and no data is touched.
 #pragma once
 
 #include "recipe/diagnostics.hpp"
@@ -20,9 +20,9 @@ class Catalog {
  public:
   virtual ~Catalog() = default;
   struct Found {
-    const Schema* schema = nullptr;             // null: `problem` says why
+    const Schema* schema = nullptr;  // null: `problem` says why
     void (*validate)(const void*, void*) = nullptr;
-    std::string problem;                        // with search paths and candidates where that helps
+    std::string problem;  // with search paths and candidates where that helps
   };
   virtual Found find(gh_kind kind, const std::string& id) = 0;
 };
@@ -32,7 +32,7 @@ struct Slot {
   std::string path;  // "method", "harmonize.structure", "eval.0"
   gh_kind kind = GH_KIND_SSL;
   std::string id;
-  Table params;      // the plugin's own parameters, resolved
+  Table params;  // the plugin's own parameters, resolved
 };
 
 struct Recipe {
@@ -40,9 +40,9 @@ struct Recipe {
   Table resolved;  // everything, every default included; running it again is the same run
   std::vector<Slot> slots;
 
-  const Slot& slot(const std::string& path) const;        // throws gh::Error internal when absent
+  const Slot& slot(const std::string& path) const;  // throws gh::Error internal when absent
   const Slot* find_slot(const std::string& path) const;
-  std::vector<const Slot*> evals() const;                 // eval.0, eval.1, …
+  std::vector<const Slot*> evals() const;  // eval.0, eval.1, …
   // Resolved value by dotted path; throws gh::Error internal when absent or of another kind.
   const Value& at(const std::string& path) const;
   const Value* find(const std::string& path) const;
@@ -52,12 +52,13 @@ struct Recipe {
   const std::string& text(const std::string& path) const;
 };
 
-// Reads `file`, merges its includes (included first, the includer wins; include paths relative to the including file; cycles are
-// errors), applies overrides in order ("a.b=value", "+a.b=value" adds, "~a.b" removes; "eval.0.k=5" indexes lists) and
-// validates. An override that sets a key neither the recipe nor the schema knows is an error with the nearest key. Where `out`
-// has errors afterwards, the result is not usable.
-Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides, Catalog& catalog,
-                   Diagnostics& out);
+// Reads `file`, merges its includes (included first, the includer wins; include paths relative to
+// the including file; cycles are errors), applies overrides in order ("a.b=value", "+a.b=value"
+// adds, "~a.b" removes; "eval.0.k=5" indexes lists) and validates. An override that sets a key
+// neither the recipe nor the schema knows is an error with the nearest key. Where `out` has errors
+// afterwards, the result is not usable.
+Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
+                   Catalog& catalog, Diagnostics& out);
 
 // The host's own tables for `ghhost check --help`-like listings: path ("train"), doc, schema.
 struct HostTable {
@@ -67,7 +68,7 @@ struct HostTable {
 };
 const std::vector<HostTable>& host_tables();
 
-std::string_view kind_name(gh_kind kind);               // "ssl", "structure", …
+std::string_view kind_name(gh_kind kind);  // "ssl", "structure", …
 bool kind_from_name(std::string_view name, gh_kind& out);
 
 }  // namespace gh::host

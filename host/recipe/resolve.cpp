@@ -15,23 +15,30 @@ using Presence = TableSpec::Presence;
 // Hands what a component complains about to the diagnostics, with the position of the key.
 class PlacedComplaints final : public Complaints {
  public:
-  PlacedComplaints(const Table& resolved, const Slot& slot, Diagnostics& out) : resolved_(resolved), slot_(slot), out_(out) {}
+  PlacedComplaints(const Recipe& recipe, const Slot& slot, Diagnostics& out)
+      : recipe_(recipe), slot_(slot), out_(out) {}
 
   void add(std::string_view key, std::string_view message) override {
-    const std::string path = key.starts_with('.') ? std::string(key.substr(1)) : key.empty() ? slot_.path : join_path(slot_.path, key);
-    out_.error(locate(resolved_, path), path,
+    const bool from_root = key.starts_with('.');
+    const std::string path = from_root     ? std::string(key.substr(1))
+                             : key.empty() ? slot_.path
+                                           : join_path(slot_.path, key);
+    Source source = locate(recipe_.resolved, path);
+    if (source.line < 1) source.file = recipe_.file.string();  // about a table that nobody wrote
+    out_.error(std::move(source), path,
                fmt::format("{} '{}': {}", kind_name(slot_.kind), slot_.id, message));
   }
 
  private:
-  const Table& resolved_;
+  const Recipe& recipe_;
   const Slot& slot_;
   Diagnostics& out_;
 };
 
 class Resolver {
  public:
-  Resolver(Catalog& catalog, Recipe& recipe, Diagnostics& out) : catalog_(catalog), recipe_(recipe), out_(out) {}
+  Resolver(Catalog& catalog, Recipe& recipe, Diagnostics& out)
+      : catalog_(catalog), recipe_(recipe), out_(out) {}
 
   void run(const Table& raw) {
     const Source start{recipe_.file.string(), 1, 1};
@@ -50,19 +57,22 @@ class Resolver {
 
   // Whose keys the table takes beside the host's.
   struct Guest {
-    std::string owner;         // for messages
+    std::string owner;               // for messages
     const Schema* schema = nullptr;  // null: unknown, so no key can be called wrong
     void (*validate)(const void*, void*) = nullptr;
   };
 
-  Table table(const TableSpec& spec, const Table& raw, const Source& source, const std::string& path) {
+  Table table(const TableSpec& spec, const Table& raw, const Source& source,
+              const std::string& path) {
     const std::size_t errors_before = out_.error_count();
     Schema keys = spec.own_keys();
     std::vector<std::string> others;
     for (const TableSpec& child : spec.tables) others.push_back(child.name);
     const Guest guest = find_guest(spec, raw, path, keys);
-    if (guest.schema) keys.insert(keys.end(), guest.schema->begin(), guest.schema->end());
-    else if (takes_guest(spec)) for (const Entry& e : raw.entries()) others.push_back(e.key);
+    if (guest.schema)
+      keys.insert(keys.end(), guest.schema->begin(), guest.schema->end());
+    else if (takes_guest(spec))
+      for (const Entry& e : raw.entries()) others.push_back(e.key);
 
     Table resolved = apply_schema(keys, raw, source, path, others, out_, guest.owner);
     if (spec.component) add_slot(spec, resolved, path, guest, out_.error_count() == errors_before);
@@ -70,14 +80,20 @@ class Resolver {
     return resolved;
   }
 
-  static bool takes_guest(const TableSpec& spec) { return spec.component || !spec.variants.empty(); }
+  static bool takes_guest(const TableSpec& spec) {
+    return spec.component || !spec.variants.empty();
+  }
 
-  Guest find_guest(const TableSpec& spec, const Table& raw, const std::string& path, const Schema& own) {
+  Guest find_guest(const TableSpec& spec, const Table& raw, const std::string& path,
+                   const Schema& own) {
     if (!takes_guest(spec)) return {path.empty() ? "the recipe" : "", nullptr, nullptr};
     const Value* written = raw.find("id");
-    const std::string* id = written ? written->as<std::string>() : spec.default_variant.empty() ? nullptr : &spec.default_variant;
+    const std::string* id = written                        ? written->as<std::string>()
+                            : spec.default_variant.empty() ? nullptr
+                                                           : &spec.default_variant;
     if (!id) return {};
-    return spec.component ? find_component(spec, *id, *written, path, own) : find_variant(spec, *id);
+    return spec.component ? find_component(spec, *id, *written, path, own)
+                          : find_variant(spec, *id);
   }
 
   static Guest find_variant(const TableSpec& spec, const std::string& id) {
@@ -86,40 +102,49 @@ class Resolver {
     return {};
   }
 
-  Guest find_component(const TableSpec& spec, const std::string& id, const Value& written, const std::string& path, const Schema& own) {
+  Guest find_component(const TableSpec& spec, const std::string& id, const Value& written,
+                       const std::string& path, const Schema& own) {
     const Catalog::Found found = catalog_.find(*spec.component, id);
     const std::string owner = fmt::format("{} '{}'", kind_name(*spec.component), id);
     const std::string key = join_path(path, "id");
     if (!found.schema) {
-      out_.error(written.source, key, found.problem.empty() ? "there is no " + owner : found.problem);
+      out_.error(written.source, key,
+                 found.problem.empty() ? "there is no " + owner : found.problem);
       return {};
     }
     for (const ParamSpec& param : *found.schema) {
       const auto taken = [&](const std::string& name) {
-        return std::any_of(own.begin(), own.end(), [&](const ParamSpec& s) { return s.name == name; }) || spec.find(name);
+        return std::any_of(own.begin(), own.end(),
+                           [&](const ParamSpec& s) { return s.name == name; }) ||
+               spec.find(name);
       };
       if (!taken(param.name) && !taken(param.replaces)) continue;
       out_.error(written.source, key,
-                 fmt::format("{} declares a parameter '{}', but that key is the host's in [{}]: the plugin has to rename it", owner,
-                             taken(param.name) ? param.name : param.replaces, spec.name));
+                 fmt::format("{} declares a parameter '{}', but that key is the host's in [{}]: "
+                             "the plugin has to rename it",
+                             owner, taken(param.name) ? param.name : param.replaces, spec.name));
       return {};
     }
     return {owner, found.schema, found.validate};
   }
 
-  void add_slot(const TableSpec& spec, const Table& resolved, const std::string& path, const Guest& guest, bool in_order) {
+  void add_slot(const TableSpec& spec, const Table& resolved, const std::string& path,
+                const Guest& guest, bool in_order) {
     const Value* id = resolved.find("id");
     if (!id || !guest.schema) return;
     Slot slot{path, *spec.component, *id->as<std::string>(), {}};
     for (const Entry& e : resolved.entries()) {
-      const bool theirs = std::any_of(guest.schema->begin(), guest.schema->end(), [&](const ParamSpec& s) { return s.name == e.key; });
+      const bool theirs = std::any_of(guest.schema->begin(), guest.schema->end(),
+                                      [&](const ParamSpec& s) { return s.name == e.key; });
       if (theirs) slot.params.set(e.key, e.value, e.source);
     }
     recipe_.slots.push_back(std::move(slot));
-    if (in_order && guest.validate) pending_.push_back({recipe_.slots.size() - 1, *guest.schema, guest.validate});
+    if (in_order && guest.validate)
+      pending_.push_back({recipe_.slots.size() - 1, *guest.schema, guest.validate});
   }
 
-  void add_child(const TableSpec& spec, const Table& raw, const Source& source, const std::string& parent, Table& resolved) {
+  void add_child(const TableSpec& spec, const Table& raw, const Source& source,
+                 const std::string& parent, Table& resolved) {
     const Entry* entry = raw.entry(spec.name);
     const std::string path = join_path(parent, spec.name);
     if (spec.presence == Presence::list) {
@@ -138,8 +163,10 @@ class Resolver {
     } else if (const Table* given = entry->value.as<Table>()) {
       value.data = table(spec, *given, entry->value.source, path);
     } else if (!out_.has_error_at(entry->value.source)) {
-      const std::string example = takes_guest(spec) ? fmt::format("; write {} = {{ id = … }}", spec.name) : "";
-      out_.error(entry->value.source, path, fmt::format("expected a table, got {}{}", kind_of(entry->value), example));
+      const std::string example =
+          takes_guest(spec) ? fmt::format("; write {} = {{ id = … }}", spec.name) : "";
+      out_.error(entry->value.source, path,
+                 fmt::format("expected a table, got {}{}", kind_of(entry->value), example));
     }
     resolved.set(spec.name, std::move(value), entry ? entry->source : Source{});
   }
@@ -149,23 +176,30 @@ class Resolver {
     if (!entry) return value;
     const Array* given = entry->value.as<Array>();
     if (!given) {
-      out_.error(entry->value.source, path, fmt::format("expected a list of tables, got {}; write [[{}]]", kind_of(entry->value), path));
+      if (out_.has_error_at(entry->value.source)) return value;
+      out_.error(entry->value.source, path,
+                 fmt::format("expected a list of tables, got {}; write [[{}]]",
+                             kind_of(entry->value), path));
       return value;
     }
     Array& elements = *value.as<Array>();
     for (const Value& element : *given) {
       const std::string here = join_path(path, std::to_string(elements.size()));
       const Table* fields = element.as<Table>();
-      if (!fields) out_.error(element.source, here, fmt::format("expected a table, got {}", kind_of(element)));
-      elements.push_back({fields ? table(spec, *fields, element.source, here) : Table{}, element.source});
+      if (!fields)
+        out_.error(element.source, here, fmt::format("expected a table, got {}", kind_of(element)));
+      elements.push_back(
+          {fields ? table(spec, *fields, element.source, here) : Table{}, element.source});
     }
     return value;
   }
 
   void validate(const Pending& pending) {
     const Slot& slot = recipe_.slots[pending.slot];
-    PlacedComplaints complaints(recipe_.resolved, slot, out_);
-    const auto failed = [&](std::string_view what) { complaints.add("", fmt::format("its validation failed: {}", what)); };
+    PlacedComplaints complaints(recipe_, slot, out_);
+    const auto failed = [&](std::string_view what) {
+      complaints.add("", fmt::format("its validation failed: {}", what));
+    };
     try {
       const std::unique_ptr<Params> params = make_params(pending.schema, slot.params);
       pending.validate(params.get(), static_cast<Complaints*>(&complaints));

@@ -47,19 +47,23 @@ class Checker {
  public:
   explicit Checker(Diagnostics& out) : out_(out) {}
 
-  Table table(const Schema& schema, const Table& given, const Source& source, const std::string& path,
-              const std::vector<std::string>& ignored, const std::string& owner) {
+  Table table(const Schema& schema, const Table& given, const Source& source,
+              const std::string& path, const std::vector<std::string>& ignored,
+              const std::string& owner) {
     report_unknown(schema, given, path, ignored, owner);
     Table resolved;
     for (const ParamSpec& spec : schema) {
       const std::string key = join_path(path, spec.name);
       const Entry* entry = written(spec, given, path);
       if (!entry && spec.required()) {
-        out_.error(source, key, fmt::format("missing; expected {}{}", spec.expected(), spec.doc.empty() ? "" : ": " + spec.doc));
+        out_.error(source, key,
+                   fmt::format("missing; expected {}{}", spec.expected(),
+                               spec.doc.empty() ? "" : ": " + spec.doc));
       }
       if (!entry && !spec.default_value) continue;
       const Value& value = entry ? entry->value : *spec.default_value;
-      // A default has no place of its own: its paths are relative to, and its complaints point at, the table.
+      // A default has no place of its own: its paths are relative to, and its complaints point at,
+      // the table.
       if (std::optional<Value> checked = check(spec, value, entry ? value.source : source, key))
         resolved.set(spec.name, std::move(*checked), entry ? entry->source : Source{});
     }
@@ -73,8 +77,12 @@ class Checker {
     const Entry* former = spec.replaces.empty() ? nullptr : given.entry(spec.replaces);
     if (!former) return entry;
     const std::string key = join_path(path, spec.replaces);
-    if (entry) out_.error(former->source, key, fmt::format("is the former name of '{}', which is also given; keep one", spec.name));
-    else out_.warning(former->source, key, fmt::format("is now called '{}'", spec.name));
+    if (entry)
+      out_.error(
+          former->source, key,
+          fmt::format("is the former name of '{}', which is also given; keep one", spec.name));
+    else
+      out_.warning(former->source, key, fmt::format("is now called '{}'", spec.name));
     return entry ? entry : former;
   }
 
@@ -84,36 +92,51 @@ class Checker {
     for (const ParamSpec& spec : schema) known.push_back(spec.name);
     known.insert(known.end(), ignored.begin(), ignored.end());
     for (const Entry& e : given.entries()) {
-      const bool former = std::any_of(schema.begin(), schema.end(), [&](const ParamSpec& s) { return s.replaces == e.key; });
+      const bool former = std::any_of(schema.begin(), schema.end(),
+                                      [&](const ParamSpec& s) { return s.replaces == e.key; });
       if (former || std::find(known.begin(), known.end(), e.key) != known.end()) continue;
       const std::string hint = nearest(e.key, known);
-      std::string message = fmt::format("unknown {} of {}", e.value.as<Table>() ? "table" : "key", owner.empty() ? "[" + path + "]" : owner);
-      if (!hint.empty()) message += fmt::format("; did you mean '{}'? Its", hint);
-      else message += "; its";
-      message += known.empty() ? " table has no keys" : fmt::format(" keys are: {}", fmt::join(known, ", "));
+      std::string message = fmt::format("unknown {} of {}", e.value.as<Table>() ? "table" : "key",
+                                        owner.empty() ? "[" + path + "]" : owner);
+      if (!hint.empty())
+        message += fmt::format("; did you mean '{}'? Its", hint);
+      else
+        message += "; its";
+      message += known.empty() ? " table has no keys"
+                               : fmt::format(" keys are: {}", fmt::join(known, ", "));
       out_.error(e.source, join_path(path, e.key), message);
     }
   }
 
-  std::optional<Value> check(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> check(const ParamSpec& spec, const Value& value, const Source& source,
+                             const std::string& key) {
     switch (spec.kind) {
-      case GH_PARAM_BOOL: return value.as<bool>() ? std::optional(value) : refuse(spec, value, source, key);
-      case GH_PARAM_INT: return integer(spec, value, source, key);
-      case GH_PARAM_FLOAT: return real(spec, value, source, key);
-      case GH_PARAM_STRING: return value.as<std::string>() ? std::optional(value) : refuse(spec, value, source, key);
-      case GH_PARAM_CHOICE: return choice(spec, value, source, key);
-      case GH_PARAM_PATH: return path(spec, value, source, key);
-      case GH_PARAM_TABLE: return fields(spec, value, source, key);
-      default: return list(spec, value, source, key);
+      case GH_PARAM_BOOL:
+        return value.as<bool>() ? std::optional(value) : refuse(spec, value, source, key);
+      case GH_PARAM_INT:
+        return integer(spec, value, source, key);
+      case GH_PARAM_FLOAT:
+        return real(spec, value, source, key);
+      case GH_PARAM_STRING:
+        return value.as<std::string>() ? std::optional(value) : refuse(spec, value, source, key);
+      case GH_PARAM_CHOICE:
+        return choice(spec, value, source, key);
+      case GH_PARAM_PATH:
+        return path(spec, value, source, key);
+      case GH_PARAM_TABLE:
+        return fields(spec, value, source, key);
+      default:
+        return list(spec, value, source, key);
     }
   }
 
-  std::optional<Value> refuse(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key,
-                              const std::string& hint = "") {
+  std::optional<Value> refuse(const ParamSpec& spec, const Value& value, const Source& source,
+                              const std::string& key, const std::string& hint = "") {
     // A date was refused by the parser already.
     if (!out_.has_error_at(source))
-      out_.error(source, key, fmt::format("expected {}{}, got {}{}", spec.expected(), spec.unit.empty() ? "" : " (" + spec.unit + ")",
-                                          shown(value), hint));
+      out_.error(source, key,
+                 fmt::format("expected {}{}, got {}{}", spec.expected(),
+                             spec.unit.empty() ? "" : " (" + spec.unit + ")", shown(value), hint));
     return std::nullopt;
   }
 
@@ -126,16 +149,20 @@ class Checker {
     return number ? "; leave out the quotes" : "";
   }
 
-  std::optional<Value> integer(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> integer(const ParamSpec& spec, const Value& value, const Source& source,
+                               const std::string& key) {
     if (const int64_t* number = value.as<int64_t>())
       return within(spec, *number) ? std::optional(value) : refuse(spec, value, source, key);
     constexpr double kExact = 9007199254740992.0;  // 2^53
     const double* real = value.as<double>();
     const bool whole = real && std::floor(*real) == *real && std::abs(*real) <= kExact;
-    return refuse(spec, value, source, key, whole ? fmt::format("; write {}", static_cast<int64_t>(*real)) : quotes_hint(value));
+    return refuse(
+        spec, value, source, key,
+        whole ? fmt::format("; write {}", static_cast<int64_t>(*real)) : quotes_hint(value));
   }
 
-  std::optional<Value> real(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> real(const ParamSpec& spec, const Value& value, const Source& source,
+                            const std::string& key) {
     Value number = value;
     if (const int64_t* whole = value.as<int64_t>()) number.data = static_cast<double>(*whole);
     const double* real = number.as<double>();
@@ -144,47 +171,58 @@ class Checker {
     return within(spec, *real) ? std::optional(number) : refuse(spec, value, source, key);
   }
 
-  std::optional<Value> choice(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> choice(const ParamSpec& spec, const Value& value, const Source& source,
+                              const std::string& key) {
     const std::string* text = value.as<std::string>();
     if (!text) return refuse(spec, value, source, key);
-    if (std::find(spec.choices.begin(), spec.choices.end(), *text) != spec.choices.end()) return value;
+    if (std::find(spec.choices.begin(), spec.choices.end(), *text) != spec.choices.end())
+      return value;
     const std::string hint = nearest(*text, spec.choices);
-    return refuse(spec, value, source, key, hint.empty() ? "" : fmt::format("; did you mean \"{}\"?", hint));
+    return refuse(spec, value, source, key,
+                  hint.empty() ? "" : fmt::format("; did you mean \"{}\"?", hint));
   }
 
-  std::optional<Value> path(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> path(const ParamSpec& spec, const Value& value, const Source& source,
+                            const std::string& key) {
     const std::string* text = value.as<std::string>();
     if (!text) return refuse(spec, value, source, key);
-    if (text->empty() || text->find('\0') != std::string::npos) return refuse(spec, value, source, key);
+    if (text->empty() || text->find('\0') != std::string::npos)
+      return refuse(spec, value, source, key);
     std::filesystem::path full = *text;
     if (*text == "~" || text->starts_with("~/")) {
       const char* home = std::getenv("HOME");
-      if (!home || !*home) return refuse(spec, value, source, key, "; \"~\" needs the environment variable HOME");
+      if (!home || !*home)
+        return refuse(spec, value, source, key, "; \"~\" needs the environment variable HOME");
       full = std::filesystem::path(home) / text->substr(std::min<std::size_t>(2, text->size()));
     }
     if (full.is_relative()) {
       const bool from_file = !source.file.empty() && source.file != kCommandLine;
-      const std::filesystem::path base = std::filesystem::absolute(from_file ? source.file : "x").parent_path();
+      const std::filesystem::path base =
+          std::filesystem::absolute(from_file ? source.file : "x").parent_path();
       full = base / full;
     }
     return Value{full.lexically_normal().string(), value.source};
   }
 
-  std::optional<Value> list(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> list(const ParamSpec& spec, const Value& value, const Source& source,
+                            const std::string& key) {
     const Array* given = value.as<Array>();
     if (!given) return refuse(spec, value, source, key);
-    constexpr std::size_t kMaxComplaints = 10;  // a list of the wrong kind is one mistake, however long
+    constexpr std::size_t kMaxComplaints =
+        10;  // a list of the wrong kind is one mistake, however long
     const ParamSpec element = element_of(spec);
     Array checked;
     for (std::size_t i = 0; i < given->size() && i - checked.size() < kMaxComplaints; ++i) {
       const Source& where = (*given)[i].source.line > 0 ? (*given)[i].source : source;
-      if (auto one = check(element, (*given)[i], where, join_path(key, std::to_string(i)))) checked.push_back(std::move(*one));
+      if (auto one = check(element, (*given)[i], where, join_path(key, std::to_string(i))))
+        checked.push_back(std::move(*one));
     }
     if (checked.size() != given->size()) return std::nullopt;
     return Value{std::move(checked), value.source};
   }
 
-  std::optional<Value> fields(const ParamSpec& spec, const Value& value, const Source& source, const std::string& key) {
+  std::optional<Value> fields(const ParamSpec& spec, const Value& value, const Source& source,
+                              const std::string& key) {
     const Table* given = value.as<Table>();
     if (!given) return refuse(spec, value, source, key);
     return Value{table(spec.fields, *given, source, key, {}, ""), value.source};
@@ -195,8 +233,9 @@ class Checker {
 
 }  // namespace
 
-Table apply_schema(const Schema& schema, const Table& table, const Source& table_source, const std::string& path,
-                   const std::vector<std::string>& ignored, Diagnostics& out, const std::string& owner) {
+Table apply_schema(const Schema& schema, const Table& table, const Source& table_source,
+                   const std::string& path, const std::vector<std::string>& ignored,
+                   Diagnostics& out, const std::string& owner) {
   return Checker(out).table(schema, table, table_source, path, ignored, owner);
 }
 

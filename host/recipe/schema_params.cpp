@@ -23,13 +23,15 @@ class ResolvedParams final : public Params {
  public:
   ResolvedParams(const Schema& schema, const Table& resolved) {
     for (const ParamSpec& spec : schema) {
-      Stored& to = stored_[spec.name];  // a map: its nodes stay where they are, so views into them do too
+      Stored& to =
+          stored_[spec.name];  // a map: its nodes stay where they are, so views into them do too
       to.kind = spec.kind;
       const Value* value = resolved.find(spec.name);
       if (!value) continue;
       to.present = true;
       to.value = *value;
-      if (spec.kind == GH_PARAM_TABLE) to.table = make_params(spec.fields, require_kind<Table>(spec.name, to));
+      if (spec.kind == GH_PARAM_TABLE)
+        to.table = make_params(spec.fields, require_kind<Table>(spec.name, to));
       if (const Array* list = to.value.as<Array>()) unpack(*list, to);
     }
   }
@@ -45,16 +47,21 @@ class ResolvedParams final : public Params {
     return require_kind<double>(name, get(name, {GH_PARAM_FLOAT}));
   }
   std::string_view text(std::string_view name) const override {
-    return require_kind<std::string>(name, get(name, {GH_PARAM_STRING, GH_PARAM_CHOICE, GH_PARAM_PATH}));
+    return require_kind<std::string>(name,
+                                     get(name, {GH_PARAM_STRING, GH_PARAM_CHOICE, GH_PARAM_PATH}));
   }
   std::span<const int64_t> integers(std::string_view name) const override {
     return get(name, {GH_PARAM_INT_LIST}).integers;
   }
-  std::span<const double> reals(std::string_view name) const override { return get(name, {GH_PARAM_FLOAT_LIST}).reals; }
+  std::span<const double> reals(std::string_view name) const override {
+    return get(name, {GH_PARAM_FLOAT_LIST}).reals;
+  }
   std::span<const std::string_view> texts(std::string_view name) const override {
     return get(name, {GH_PARAM_STRING_LIST}).texts;
   }
-  const Params& table(std::string_view name) const override { return *get(name, {GH_PARAM_TABLE}).table; }
+  const Params& table(std::string_view name) const override {
+    return *get(name, {GH_PARAM_TABLE}).table;
+  }
 
  private:
   static void unpack(const Array& list, Stored& to) {
@@ -83,7 +90,8 @@ class ResolvedParams final : public Params {
     const Stored& found = declared(name);
     const bool fits = std::find(kinds.begin(), kinds.end(), found.kind) != kinds.end();
     require(fits, ErrorCode::internal, "parameter '", name, "' is declared as another kind");
-    require(found.present, ErrorCode::internal, "optional parameter '", name, "' is absent; ask has() first");
+    require(found.present, ErrorCode::internal, "optional parameter '", name,
+            "' is absent; ask has() first");
     return found;
   }
 

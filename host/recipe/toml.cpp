@@ -1,5 +1,9 @@
 #include "recipe/toml.hpp"
 
+// toml++ 3.3 asserts that headers such as "[[.a]]" cannot occur, then reports them as errors all
+// the same. In a release build the assertion becomes a promise to the optimizer; so it is neither.
+#undef NDEBUG
+#define TOML_ASSERT(expression) static_cast<void>(0)
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
@@ -15,8 +19,9 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 constexpr int kMaxDepth = 32;
 
-// Looks for nesting that would overflow the stack, which toml++ bounds for brackets but not for dotted keys (a.a.a.a…). It knows just
-// enough of TOML to skip strings and comments; everything else is left to the real parser.
+// Looks for nesting that would overflow the stack, which toml++ bounds for brackets but not for
+// dotted keys (a.a.a.a…). It knows just enough of TOML to skip strings and comments; everything
+// else is left to the real parser.
 class DepthScan {
  public:
   explicit DepthScan(std::string_view text) : text_(text) {}
@@ -33,9 +38,12 @@ class DepthScan {
         at_ = std::min(text_.find('\n', at_), text_.size());
         continue;
       }
-      if (c == '.') ++dots_;
-      else if (c == '[' || c == '{') ++open_;
-      else if (c == ']' || c == '}') --open_;
+      if (c == '.')
+        ++dots_;
+      else if (c == '[' || c == '{')
+        ++open_;
+      else if (c == ']' || c == '}')
+        --open_;
       if (dots_ > kMaxDepth || open_ > kMaxDepth) return position();
       if (c == '\n' || c == '=' || c == ',' || c == '[' || c == '{') dots_ = 0;
       ++at_;
@@ -81,7 +89,8 @@ class DepthScan {
   int open_ = 0;
 };
 
-// toml++ forgets where a node was written as soon as it is copied, so the tree is translated at once.
+// toml++ forgets where a node was written as soon as it is copied, so the tree is translated at
+// once.
 class Translator {
  public:
   Translator(const std::string& file, Diagnostics& out) : file_(file), out_(out) {}
@@ -107,20 +116,28 @@ class Translator {
   Value value(const toml::node& node, const std::string& path) {
     Value to;
     to.source = source(node.source());
-    if (const auto* v = node.as_boolean()) to.data = v->get();
-    else if (const auto* v = node.as_integer()) to.data = v->get();
-    else if (const auto* v = node.as_floating_point()) to.data = v->get();
-    else if (const auto* v = node.as_string()) to.data = v->get();
-    else if (const auto* v = node.as_table()) to.data = table(*v, path);
-    else if (const auto* v = node.as_array()) to.data = list(*v, path);
-    else to.data = date(node, to.source, path);
+    if (const auto* v = node.as_boolean())
+      to.data = v->get();
+    else if (const auto* v = node.as_integer())
+      to.data = v->get();
+    else if (const auto* v = node.as_floating_point())
+      to.data = v->get();
+    else if (const auto* v = node.as_string())
+      to.data = v->get();
+    else if (const auto* v = node.as_table())
+      to.data = table(*v, path);
+    else if (const auto* v = node.as_array())
+      to.data = list(*v, path);
+    else
+      to.data = date(node, to.source, path);
     return to;
   }
 
   Array list(const toml::array& from, const std::string& path) {
     Array to;
     to.reserve(from.size());
-    for (const toml::node& node : from) to.push_back(value(node, join_path(path, std::to_string(to.size()))));
+    for (const toml::node& node : from)
+      to.push_back(value(node, join_path(path, std::to_string(to.size()))));
     return to;
   }
 
@@ -129,7 +146,9 @@ class Translator {
     if (const auto* v = node.as_date()) text << v->get();
     if (const auto* v = node.as_time()) text << v->get();
     if (const auto* v = node.as_date_time()) text << v->get();
-    out_.error(where, path, fmt::format("no recipe key takes a date or time; to mean text, write \"{}\"", text.str()));
+    out_.error(
+        where, path,
+        fmt::format("no recipe key takes a date or time; to mean text, write \"{}\"", text.str()));
     return text.str();
   }
 
@@ -141,7 +160,8 @@ class Translator {
 
 std::optional<Table> parse_toml(std::string_view text, const std::string& file, Diagnostics& out) {
   if (text.size() > kMaxBytes) {
-    out.error({file, 0, 0}, "", fmt::format("is larger than {} bytes, which no recipe is", kMaxBytes));
+    out.error({file, 0, 0}, "",
+              fmt::format("is larger than {} bytes, which no recipe is", kMaxBytes));
     return std::nullopt;
   }
   if (std::optional<Source> deep = DepthScan(text).run()) {

@@ -14,19 +14,26 @@ std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') (out += '\\') += c;
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\r') out += "\\r";
-    else if (byte < 0x20 || byte == 0x7f) out += fmt::format("\\u{:04X}", byte);
-    else out += c;
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\r')
+      out += "\\r";
+    else if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\u{:04X}", byte);
+    else
+      out += c;
   }
   return out += '"';
 }
 
 std::string key_text(const std::string& key) {
   const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
   });
   return bare ? key : quoted_text(key);
 }
@@ -44,8 +51,9 @@ std::string float_text(double value) {
 
 bool is_list_of_tables(const Value& value) {
   const Array* list = value.as<Array>();
-  return list && !list->empty() &&
-         std::all_of(list->begin(), list->end(), [](const Value& v) { return v.as<Table>() != nullptr; });
+  return list && !list->empty() && std::all_of(list->begin(), list->end(), [](const Value& v) {
+           return v.as<Table>() != nullptr;
+         });
 }
 
 std::string inline_table(const Table& table) {
@@ -82,7 +90,8 @@ std::string to_toml_value(const Value& value) {
   if (const std::string* v = value.as<std::string>()) return quoted_text(*v);
   if (const Table* v = value.as<Table>()) return inline_table(*v);
   std::string out;
-  for (const Value& element : *value.as<Array>()) out += (out.empty() ? "[" : ", ") + to_toml_value(element);
+  for (const Value& element : *value.as<Array>())
+    out += (out.empty() ? "[" : ", ") + to_toml_value(element);
   return out.empty() ? "[]" : out + "]";
 }
 

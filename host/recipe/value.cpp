@@ -20,7 +20,8 @@ const Value* child(const Value& parent, std::string_view segment) {
   const Array* list = parent.as<Array>();
   if (!list) return nullptr;
   std::size_t index = 0;
-  const auto [end, failure] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
+  const auto [end, failure] =
+      std::from_chars(segment.data(), segment.data() + segment.size(), index);
   if (failure != std::errc{} || end != segment.data() + segment.size()) return nullptr;
   return index < list->size() ? &(*list)[index] : nullptr;
 }
@@ -28,7 +29,8 @@ const Value* child(const Value& parent, std::string_view segment) {
 }  // namespace
 
 const Entry* Table::entry(std::string_view key) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
   return found == entries_.end() ? nullptr : &*found;
 }
 
@@ -37,7 +39,9 @@ const Value* Table::find(std::string_view key) const {
   return found ? &found->value : nullptr;
 }
 
-Value* Table::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
+Value* Table::find(std::string_view key) {
+  return const_cast<Value*>(std::as_const(*this).find(key));
+}
 
 Value& Table::set(std::string_view key, Value value, Source key_source) {
   for (Entry& e : entries_) {
@@ -55,7 +59,8 @@ bool Table::erase(std::string_view key) {
 }
 
 std::string_view kind_of(const Value& value) {
-  constexpr std::string_view kNames[] = {"a boolean", "an integer", "a number", "a string", "a list", "a table"};
+  constexpr std::string_view kNames[] = {"a boolean", "an integer", "a number",
+                                         "a string",  "a list",     "a table"};
   return kNames[value.data.index()];
 }
 

@@ -1,5 +1,5 @@
-// A recipe as a tree of values that remember where they were written. The only form in which recipes travel through the host;
-// toml++ is known to toml.cpp alone.
+// A recipe as a tree of values that remember where they were written. The only form in which
+// recipes travel through the host; toml++ is known to toml.cpp alone.
 #pragma once
 
 #include <cstdint>
@@ -45,9 +45,13 @@ struct Value {
   Source source;
 
   template <class T>
-  const T* as() const { return std::get_if<T>(&data); }
+  const T* as() const {
+    return std::get_if<T>(&data);
+  }
   template <class T>
-  T* as() { return std::get_if<T>(&data); }
+  T* as() {
+    return std::get_if<T>(&data);
+  }
 };
 
 struct Entry {
@@ -62,7 +66,8 @@ std::string_view kind_of(const Value& value);
 // The value at a dotted path ("train.epochs", "eval.0.k"), or null.
 const Value* find_path(const Table& root, std::string_view path);
 
-// Where to point when something is wrong at a dotted path: the value, or the deepest table above it that somebody wrote.
+// Where to point when something is wrong at a dotted path: the value, or the deepest table above it
+// that somebody wrote.
 Source locate(const Table& root, std::string_view path);
 
 // Calls `visit` with the source of the value and of everything inside it, keys included.

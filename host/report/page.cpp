@@ -89,7 +89,8 @@ thead th { color: var(--soft); font-weight: 500; font-size: 0.85rem; vertical-al
 .n { text-align: right; white-space: nowrap; }
 thead small { display: block; font-size: 0.78rem; line-height: 1.4; }
 .metrics { width: 100%; }
-.metrics thead .n { min-width: 4.2rem; white-space: normal; }
+.metrics thead th:first-child { width: 100%; }
+.metrics thead .n { min-width: 8.5rem; white-space: normal; }
 .metrics tbody th, .metrics tbody .n { padding-bottom: 0; border: 0; font-weight: 500; }
 .metrics tbody .n:last-child { font-weight: 650; }
 .even .metrics tbody .n:last-child { font-weight: 500; }
@@ -103,6 +104,8 @@ footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
   th, td { padding-right: 0.8rem; }
   .metrics { font-size: 0.88rem; }
   .metrics thead th { font-size: 0.78rem; line-height: 1.3; }
+  .metrics thead th:first-child { width: auto; }
+  .metrics thead .n { min-width: 4.2rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10.5pt; background: none; }
@@ -112,6 +115,7 @@ footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
   .row figure { flex-basis: 0; }
   .plots { grid-template-columns: repeat(2, 1fr); }
   .scroll { overflow: visible; }
+  td { overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; background: none; padding: 0; }
   details::details-content { content-visibility: visible; block-size: auto; opacity: 1; }
 }

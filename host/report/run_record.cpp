@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;  // the environment is shown in the order it was written
 
-constexpr std::size_t kLogLines = 200;
+constexpr std::size_t kLogLines = 60;
 
 // Wrong types read as "absent": a report of a damaged run is better than none.
 std::string text_of(const Json& object, const char* key) {

@@ -66,8 +66,8 @@ bool make_directory(const fs::path& path) {
   fs::create_directories(path.parent_path(), error);
   if (error) fail(ErrorCode::io, "cannot create ", path.parent_path().string(), ": ", error.message());
   const bool made = fs::create_directory(path, error);
-  if (error) fail(ErrorCode::io, "cannot create ", path.string(), ": ", error.message());
-  return made;
+  if (error && !fs::exists(path)) fail(ErrorCode::io, "cannot create ", path.string(), ": ", error.message());
+  return made && !error;
 }
 
 fs::path next_free(const std::string& name) {

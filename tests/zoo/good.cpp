@@ -1,5 +1,6 @@
-// A well-behaved plugin with one component of each kind, as small as they get: what the zoo's visitors must still be able to load, and
-// what the conformance checks must find nothing wrong with.
+// A well-behaved plugin with one component of each kind, as small as they get: what the zoo's
+// visitors must still be able to load, and what the conformance checks must find nothing wrong
+// with.
 #include "gh/component.hpp"
 #include "gh/two_view.hpp"
 
@@ -87,7 +88,9 @@ class Count : public gh::Dataset {
 class Pull : public gh::TwoViewMethod {
  public:
   using TwoViewMethod::TwoViewMethod;
-  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override { return (z1 - z2).pow(2).sum(1) + z1.pow(2).sum(1); }
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
+    return (z1 - z2).pow(2).sum(1) + z1.pow(2).sum(1);
+  }
 };
 
 class Nothing : public gh::Evaluator {
@@ -97,7 +100,8 @@ class Nothing : public gh::Evaluator {
 };
 
 constexpr gh::Param kCross[] = {gh::integer("points", "4", "number of points").at_least(1)};
-constexpr gh::Param kSoftmax[] = {gh::real("sharpness", "5.0", "factor before the softmax").above(0)};
+constexpr gh::Param kSoftmax[] = {
+    gh::real("sharpness", "5.0", "factor before the softmax").above(0)};
 constexpr gh::Param kPull[] = {GH_PROJECTOR_PARAMS};
 constexpr gh::Param kNeedy[] = {gh::path("root", nullptr, "where the data lies")};
 
@@ -113,4 +117,5 @@ constexpr gh::Component kComponents[] = {
 
 }  // namespace
 
-GH_PLUGIN(kComponents, .license = "MIT", .authors = "the keepers", .doc = "One well-behaved component of each kind")
+GH_PLUGIN(kComponents, .license = "MIT", .authors = "the keepers",
+          .doc = "One well-behaved component of each kind")

@@ -31,7 +31,9 @@ TEST_CASE("a well-behaved plugin keeps its contracts") {
   CHECK(report.violations.empty());
   const std::string remarks = joined(report.remarks);
   CHECK_THAT(remarks, Contains("dataset/zoo_needy: create: not constructed: it needs root"));
-  CHECK_THAT(remarks, Contains("dataset/zoo_count: open(absent): data not present: fetch it from the zoo shop"));
+  CHECK_THAT(
+      remarks,
+      Contains("dataset/zoo_count: open(absent): data not present: fetch it from the zoo shop"));
   CHECK(report.remarks.size() == 2);
   CHECK_THAT(report.text, Contains("keeps its contracts"));
 }
@@ -43,20 +45,29 @@ TEST_CASE("every broken contract is found") {
   CHECK(report.error->code == Code::conformance);
   const std::string found = joined(report.violations);
   CHECK_THAT(found, Contains("structure/zoo_long: points(2): expected unit rows"));
-  CHECK_THAT(found, Contains("structure/zoo_whim: points(2): expected the same points for the same Random"));
-  CHECK_THAT(found, Contains("allocator/zoo_greedy: assign with no prior: expected rows that sum to 1"));
-  CHECK_THAT(found, Contains("allocator/zoo_greedy: assign with prior with zeros: expected finite targets"));
-  CHECK_THAT(found, Contains("backbone/zoo_wide: make([2]): expected Float [4, 3], found Float [4, 2]"));
-  CHECK_THAT(found, Contains("dataset/zoo_drift: train: expected targets Long [3], found Long [2]"));
+  CHECK_THAT(
+      found,
+      Contains("structure/zoo_whim: points(2): expected the same points for the same Random"));
+  CHECK_THAT(found,
+             Contains("allocator/zoo_greedy: assign with no prior: expected rows that sum to 1"));
+  CHECK_THAT(
+      found,
+      Contains("allocator/zoo_greedy: assign with prior with zeros: expected finite targets"));
+  CHECK_THAT(found,
+             Contains("backbone/zoo_wide: make([2]): expected Float [4, 3], found Float [4, 2]"));
+  CHECK_THAT(found,
+             Contains("dataset/zoo_drift: train: expected targets Long [3], found Long [2]"));
   CHECK_THAT(found, Contains("dataset/zoo_drift: train: expected exactly one sample 0, found 2"));
   CHECK_THAT(found, Contains("dataset/zoo_drift: train: expected a fingerprint, found none"));
   CHECK_THAT(found, Contains("ssl/zoo_forgetful: step 1: expected a gradient for each trainable"));
-  CHECK_THAT(found, Contains("ssl/zoo_forgetful: visit_state: expected every trainable to be visited"));
+  CHECK_THAT(found,
+             Contains("ssl/zoo_forgetful: visit_state: expected every trainable to be visited"));
   CHECK_THAT(found, Contains("evaluator/zoo_thrower: check: threw internal: tantrum"));
 }
 
 TEST_CASE("a component that kills the process is named, and this process lives") {
-  const PluginReport report = inspect_in_child({}, animal("create_segfaults").string(), InspectDepth::check);
+  const PluginReport report =
+      inspect_in_child({}, animal("create_segfaults").string(), InspectDepth::check);
   REQUIRE(report.error);
   CHECK(report.error->code == Code::crashed);
   CHECK_THAT(report.error->message, Contains("while structure/zoo_create_segfaults: create"));
@@ -64,19 +75,24 @@ TEST_CASE("a component that kills the process is named, and this process lives")
 }
 
 TEST_CASE("a component that throws in create does not conform") {
-  const PluginReport report = inspect_in_child({}, animal("create_throws").string(), InspectDepth::check);
+  const PluginReport report =
+      inspect_in_child({}, animal("create_throws").string(), InspectDepth::check);
   REQUIRE(report.error);
   CHECK(report.error->code == Code::conformance);
   CHECK_THAT(report.error->message, Contains("refuses to be born"));
 }
 
 TEST_CASE("a plugin that cannot be loaded keeps its own error code") {
-  CHECK(inspect_in_child({}, animal("wrong_magic").string(), InspectDepth::info).error->code == Code::bad_magic);
-  CHECK(inspect_in_child({}, animal("entry_exits").string(), InspectDepth::info).error->code == Code::crashed);
-  CHECK(inspect_in_child({}, animal("entry_hangs").string(), InspectDepth::info, std::chrono::milliseconds(300)).error->code ==
-        Code::timed_out);
-  CHECK(inspect_in_child({}, (animal("good").parent_path() / "absent.so").string(), InspectDepth::info).error->code ==
-        Code::not_found);
+  CHECK(inspect_in_child({}, animal("wrong_magic").string(), InspectDepth::info).error->code ==
+        Code::bad_magic);
+  CHECK(inspect_in_child({}, animal("entry_exits").string(), InspectDepth::info).error->code ==
+        Code::crashed);
+  CHECK(inspect_in_child({}, animal("entry_hangs").string(), InspectDepth::info,
+                         std::chrono::milliseconds(300))
+            .error->code == Code::timed_out);
+  CHECK(inspect_in_child({}, (animal("good").parent_path() / "absent.so").string(),
+                         InspectDepth::info)
+            .error->code == Code::not_found);
 }
 
 TEST_CASE("info finds a plugin by kind/id, id and name, and prints a block to paste") {
@@ -85,14 +101,23 @@ TEST_CASE("info finds a plugin by kind/id, id and name, and prints a block to pa
     INFO(report.text);
     REQUIRE(report.ok());
     CHECK(report.file == animal("good"));
-    CHECK_THAT(report.text, Contains("id = \"zoo_cross\"") && Contains("points = 4") && Contains("number of points"));
+    CHECK_THAT(report.text, Contains("[harmonize.structure]\n    id = \"zoo_cross\"") &&
+                                Contains("points = 4") && Contains("number of points"));
     const auto json = nlohmann::json::parse(report.json);
     CHECK(json["ok"] == true);
     CHECK(json["plugin"]["components"].size() == 7);
     CHECK(json["plugin"]["components"][0]["params"][0]["default_toml"] == "4");
   }
-  const PluginReport missing = inspect_in_child(zoo_path("good"), "structure/zoo_cros", InspectDepth::info);
+  const PluginReport missing =
+      inspect_in_child(zoo_path("good"), "structure/zoo_cros", InspectDepth::info);
   REQUIRE(missing.error);
   CHECK(missing.error->code == Code::not_found);
   CHECK_THAT(missing.error->message, Contains("structure/zoo_cross"));
+}
+
+TEST_CASE("TEMP bundled", "[.temp]") {
+  for (const auto& f : fs::directory_iterator("/work/main/build/lib/ghhost/plugins")) {
+    const PluginReport report = inspect_in_child({}, f.path().string(), InspectDepth::check);
+    std::printf("%s\n", report.text.c_str());
+  }
 }

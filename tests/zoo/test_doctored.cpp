@@ -40,8 +40,9 @@ void probe_only(const fs::path& file) {
 TEST_CASE("a plugin cut anywhere is truncated") {
   const Enclosure here;
   const std::string whole = content_of(animal("sound"));
-  for (const std::size_t size : {std::size_t{4}, std::size_t{20}, std::size_t{63}, std::size_t{64}, std::size_t{200},
-                                 whole.size() / 4, whole.size() / 2, whole.size() - 500, whole.size() - 1}) {
+  for (const std::size_t size :
+       {std::size_t{4}, std::size_t{20}, std::size_t{63}, std::size_t{64}, std::size_t{200},
+        whole.size() / 4, whole.size() / 2, whole.size() - 500, whole.size() - 1}) {
     INFO(size);
     require_refused(here.write("cut.so", whole.substr(0, size)), Code::truncated);
   }
@@ -50,9 +51,12 @@ TEST_CASE("a plugin cut anywhere is truncated") {
 TEST_CASE("what is no ELF file is called by its name") {
   const Enclosure here;
   CHECK_THAT(require_refused(here.write("empty.so", ""), Code::not_elf), Contains("an empty file"));
-  CHECK_THAT(require_refused(here.write("text.so", "INPUT(libm.so.6)\n"), Code::not_elf), Contains("a text file"));
-  CHECK_THAT(require_refused(here.write("script.so", "#!/bin/sh\nexit 0\n"), Code::not_elf), Contains("a script"));
-  CHECK_THAT(require_refused(here.write("stub.so", "\x7f"), Code::not_elf), Contains("some other kind"));
+  CHECK_THAT(require_refused(here.write("text.so", "INPUT(libm.so.6)\n"), Code::not_elf),
+             Contains("a text file"));
+  CHECK_THAT(require_refused(here.write("script.so", "#!/bin/sh\nexit 0\n"), Code::not_elf),
+             Contains("a script"));
+  CHECK_THAT(require_refused(here.write("stub.so", "\x7f"), Code::not_elf),
+             Contains("some other kind"));
 }
 
 TEST_CASE("what is not a file that can be read is refused") {
@@ -68,7 +72,9 @@ TEST_CASE("what is not a file that can be read is refused") {
 
 TEST_CASE("another machine, class or type is the wrong architecture") {
   const Enclosure here;
-  const auto refused = [&](auto change) { return require_refused(patched(here, change), Code::wrong_architecture); };
+  const auto refused = [&](auto change) {
+    return require_refused(patched(here, change), Code::wrong_architecture);
+  };
   CHECK_THAT(refused([](Elf64_Ehdr& h) { h.e_machine = EM_RISCV; }), Contains("243"));
   refused([](Elf64_Ehdr& h) { h.e_ident[EI_CLASS] = ELFCLASS32; });
   refused([](Elf64_Ehdr& h) { h.e_ident[EI_DATA] = ELFDATA2MSB; });
@@ -80,7 +86,8 @@ TEST_CASE("a file that everybody can write, or replace, is refused") {
   const fs::path file = here.copy(animal("sound"), "open.so");
   const auto everybody = fs::perms::others_write;
   fs::permissions(file, everybody, fs::perm_options::add);
-  CHECK_THAT(require_refused(file, Code::unsafe_permissions), Contains("chmod o-w " + file.string()));
+  CHECK_THAT(require_refused(file, Code::unsafe_permissions),
+             Contains("chmod o-w " + file.string()));
   fs::permissions(file, everybody, fs::perm_options::remove);
 
   fs::create_directories(here / "open/inner");
@@ -120,7 +127,8 @@ TEST_CASE("a mangled library that breaks the dynamic linker breaks only the chil
   for (int round = 0; round < 40; ++round) {
     std::string bytes = whole;
     for (int i = 0; i < 200; ++i) {
-      const auto at = 0x400 + static_cast<std::size_t>(random.below(static_cast<int64_t>(bytes.size()) - 0x400));
+      const auto at = 0x400 + static_cast<std::size_t>(
+                                  random.below(static_cast<int64_t>(bytes.size()) - 0x400));
       bytes[at] = static_cast<char>(random.bits32());
     }
     // Only the child may load it: a mangled file that passes there by luck must not run here.

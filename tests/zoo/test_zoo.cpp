@@ -107,7 +107,8 @@ TEST_CASE("a plugin that hangs is given up after the time it has, once") {
   using namespace std::chrono;
   const auto limit = milliseconds(300);
   const auto begin = steady_clock::now();
-  CHECK_THAT(require_refused(animal("entry_hangs"), Code::timed_out, {.probe_timeout = limit}), Contains("0.3 s"));
+  CHECK_THAT(require_refused(animal("entry_hangs"), Code::timed_out, {.probe_timeout = limit}),
+             Contains("0.3 s"));
   CHECK(steady_clock::now() - begin < seconds(5));
 
   Registry registry({}, {.probe_timeout = milliseconds(1500)});
@@ -125,7 +126,8 @@ TEST_CASE("what a dying plugin printed is part of the message") {
 
 TEST_CASE("a fingerprint that differs is shown as a table with a way out") {
   const std::string message = require_refused(animal("other_torch"), Code::fingerprint);
-  CHECK_THAT(message, Contains("key") && Contains("this host") && Contains("plugin") && Contains("torch"));
+  CHECK_THAT(message,
+             Contains("key") && Contains("this host") && Contains("plugin") && Contains("torch"));
   CHECK_THAT(message, Contains("GH_TORCH_DIR"));
   CHECK_THAT(message, !Contains("stdlib_debug"));
 }
@@ -158,7 +160,9 @@ TEST_CASE("create that throws or gives null is an error that names the component
     const char* name;
     const char* says;
   };
-  for (const Case c : {Case{"create_throws", "refuses to be born"}, {"create_throws_int", "unknown type"}, {"create_null", "found null"}}) {
+  for (const Case c : {Case{"create_throws", "refuses to be born"},
+                       {"create_throws_int", "unknown type"},
+                       {"create_null", "found null"}}) {
     Registry registry({});
     REQUIRE(!registry.load(animal(c.name)));
     const std::string id = std::string("zoo_") + c.name;
@@ -186,7 +190,8 @@ TEST_CASE("a good plugin loads, is described and creates components") {
   const ComponentInfo& info = registry.info(GH_KIND_STRUCTURE, "zoo_cross");
   REQUIRE(info.schema.size() == 1);
   Diagnostics diagnostics;
-  const auto params = make_params(info.schema, apply_schema(info.schema, {}, {}, "structure", {}, diagnostics));
+  const auto params =
+      make_params(info.schema, apply_schema(info.schema, {}, {}, "structure", {}, diagnostics));
   const auto structure = registry.create<gh::Structure>("zoo_cross", *params);
   const at::Tensor points = structure->points(3, gh::Random(0));
   CHECK(points.size(0) == 4);

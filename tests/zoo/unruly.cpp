@@ -11,7 +11,9 @@ namespace {
 class Long : public gh::Structure {  // rows are not of unit length
  public:
   explicit Long(const gh::Params&) {}
-  at::Tensor points(int64_t width, gh::Random) const override { return at::ones({4, width}, at::kDouble); }
+  at::Tensor points(int64_t width, gh::Random) const override {
+    return at::ones({4, width}, at::kDouble);
+  }
 };
 
 class Whim : public gh::Structure {  // other points at each call
@@ -76,7 +78,9 @@ class Drift : public gh::Dataset {
  public:
   explicit Drift(const gh::Params&) {}
   std::vector<std::string> splits() const override { return {"train"}; }
-  std::unique_ptr<gh::Split> open(std::string_view, uint64_t) const override { return std::make_unique<DriftSplit>(); }
+  std::unique_ptr<gh::Split> open(std::string_view, uint64_t) const override {
+    return std::make_unique<DriftSplit>();
+  }
 };
 
 class Forgetful : public gh::TwoViewMethod {  // trains a scale that it neither uses nor saves
@@ -90,7 +94,9 @@ class Forgetful : public gh::TwoViewMethod {  // trains a scale that it neither 
     TwoViewMethod::trainable(out);
     out.add(scale_, gh::Policy::normal, 1.0);
   }
-  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override { return (z1 - z2).pow(2).sum(1); }
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
+    return (z1 - z2).pow(2).sum(1);
+  }
 
  private:
   at::Tensor scale_;
@@ -99,7 +105,9 @@ class Forgetful : public gh::TwoViewMethod {  // trains a scale that it neither 
 class Thrower : public gh::Evaluator {
  public:
   explicit Thrower(const gh::Params&) {}
-  void check(const gh::EvalFacts&, gh::Complaints&) const override { gh::fail(gh::ErrorCode::internal, "tantrum"); }
+  void check(const gh::EvalFacts&, gh::Complaints&) const override {
+    gh::fail(gh::ErrorCode::internal, "tantrum");
+  }
   void evaluate(gh::Evaluation&) override {}
 };
 

@@ -3,8 +3,8 @@
 
 #include "plugins/registry.hpp"
 
-#include <catch2/catch.hpp>
 #include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,9 @@ namespace zoo {
 namespace fs = std::filesystem;
 using gh::host::PluginErrorCode;
 
-inline fs::path animal(const std::string& name) { return fs::path(ZOO_DIR) / ("zoo_" + name + ".so"); }
+inline fs::path animal(const std::string& name) {
+  return fs::path(ZOO_DIR) / ("zoo_" + name + ".so");
+}
 
 // A directory of its own, gone afterwards.
 class Enclosure {
@@ -51,7 +53,8 @@ inline std::string content_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Refused with `code` and a message that names file, expectation and finding; nothing of it stays, and a good plugin loads after.
+// Refused with `code` and a message that names file, expectation and finding; nothing of it stays,
+// and a good plugin loads after.
 inline std::string require_refused(const fs::path& file, PluginErrorCode code,
                                    gh::host::LoadOptions options = {}) {
   gh::host::Registry registry({}, options);
@@ -61,7 +64,8 @@ inline std::string require_refused(const fs::path& file, PluginErrorCode code,
   INFO(error->message);
   CHECK(name_of(error->code) == name_of(code));
   CHECK(error->file == file);
-  CHECK_THAT(error->message, Catch::Contains(file.string()) && Catch::Contains("expected ") && Catch::Contains(", found "));
+  CHECK_THAT(error->message, Catch::Contains(file.string()) && Catch::Contains("expected ") &&
+                                 Catch::Contains(", found "));
   CHECK(registry.loaded().empty());
   const auto good = registry.load(animal("good"));
   INFO((good ? good->message : std::string("good")));

@@ -1,5 +1,6 @@
-// What a plugin is made of, by hand and without LibTorch, so that each animal of the zoo differs from a good plugin in one thing and
-// compiles in no time. ZOO_NAME and ZOO_PROVIDES come from CMake; the ZOO_… macros below may be set before this header.
+// What a plugin is made of, by hand and without LibTorch, so that each animal of the zoo differs
+// from a good plugin in one thing and compiles in no time. ZOO_NAME and ZOO_PROVIDES come from
+// CMake; the ZOO_… macros below may be set before this header.
 #pragma once
 
 #include "gh/fingerprint.h"
@@ -17,12 +18,14 @@
 #define ZOO_LEVEL "1"
 #endif
 #ifndef ZOO_NOTE_TEXT
-#define ZOO_NOTE_TEXT                                                                             \
+#define ZOO_NOTE_TEXT                                                                              \
   "name=" ZOO_NAME "\nversion=1.0.0\nprovides=" ZOO_PROVIDES "\nsdk=" ZOO_SDK "\ntorch=" ZOO_TORCH \
   "\ndevice=" GH_TORCH_DEVICE "\narch=" GH_FP_ARCH "\ncompiler=" ZOO_COMPILER                      \
-  "\ncxx_abi=" GH_TEXT(__GXX_ABI_VERSION) "\nstdlib=" GH_FP_STDLIB "\nstring_abi=" GH_FP_STRING_ABI \
-  "\nstdlib_debug=" GH_FP_DEBUG "\nsanitizer=" GH_FP_SANITIZER "\ncpu_level=" ZOO_LEVEL            \
-  "\ncompiler_version=" GH_FP_COMPILER_VERSION "\n"
+  "\ncxx_abi=" GH_TEXT(__GXX_ABI_VERSION) "\nstdlib=" GH_FP_STDLIB                                 \
+                                          "\nstring_abi=" GH_FP_STRING_ABI                         \
+                                          "\nstdlib_debug=" GH_FP_DEBUG                            \
+                                          "\nsanitizer=" GH_FP_SANITIZER "\ncpu_level=" ZOO_LEVEL  \
+                                          "\ncompiler_version=" GH_FP_COMPILER_VERSION "\n"
 #endif
 
 namespace zoo {
@@ -67,14 +70,16 @@ inline gh_manifest_v1 manifest(const gh_component_v1* components, uint32_t count
 
 }  // namespace zoo
 
-#define ZOO_ENTRY extern "C" int32_t gh_plugin_entry_v1([[maybe_unused]] const gh_host_v1* host, [[maybe_unused]] const gh_manifest_v1** out)
+#define ZOO_ENTRY                                                                \
+  extern "C" int32_t gh_plugin_entry_v1([[maybe_unused]] const gh_host_v1* host, \
+                                        [[maybe_unused]] const gh_manifest_v1** out)
 
 // An entry that hands over a sound manifest of one component after `...` has changed `m` or `c`.
-#define ZOO_PLUGIN(...)                                      \
-  ZOO_ENTRY {                                                \
-    static gh_component_v1 c = zoo::component(ZOO_ID);       \
-    static gh_manifest_v1 m = zoo::manifest(&c, 1);          \
-    __VA_ARGS__;                                             \
-    *out = &m;                                               \
-    return 0;                                                \
+#define ZOO_PLUGIN(...)                                \
+  ZOO_ENTRY {                                          \
+    static gh_component_v1 c = zoo::component(ZOO_ID); \
+    static gh_manifest_v1 m = zoo::manifest(&c, 1);    \
+    __VA_ARGS__;                                       \
+    *out = &m;                                         \
+    return 0;                                          \
   }

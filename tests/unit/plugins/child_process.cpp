@@ -12,7 +12,8 @@ using Catch::Contains;
 
 namespace {
 
-ChildOutcome run(const std::function<std::string(const SayDoing&)>& work, std::chrono::milliseconds timeout = 10s) {
+ChildOutcome run(const std::function<std::string(const SayDoing&)>& work,
+                 std::chrono::milliseconds timeout = 10s) {
   return run_in_child(work, timeout);
 }
 
@@ -38,11 +39,16 @@ TEST_CASE("a child's end is told apart: signal, exit, _exit, exception, endless"
   CHECK((exited.called_exit && exited.exit_code == 3 && !exited.result));
   const ChildOutcome quit = run([](const SayDoing&) -> std::string { _exit(4); });
   CHECK((!quit.called_exit && quit.exit_code == 4));
-  const ChildOutcome thrown = run([](const SayDoing&) -> std::string { throw std::runtime_error("oh no"); });
+  const ChildOutcome thrown =
+      run([](const SayDoing&) -> std::string { throw std::runtime_error("oh no"); });
   CHECK_THAT(thrown.how_it_ended(), Contains("oh no"));
 
   const auto begin = std::chrono::steady_clock::now();
-  const ChildOutcome endless = run([](const SayDoing&) -> std::string { for (;;) usleep(1000); }, 100ms);
+  const ChildOutcome endless = run(
+      [](const SayDoing&) -> std::string {
+        for (;;) usleep(1000);
+      },
+      100ms);
   CHECK(endless.timed_out);
   CHECK(endless.refusal("waiting", 100ms).code() == PluginErrorCode::timed_out);
   CHECK(std::chrono::steady_clock::now() - begin < 5s);
@@ -55,8 +61,13 @@ TEST_CASE("a child neither prints nor flushes nor runs the parent's exit handler
   const ChildOutcome outer = run([&](const SayDoing&) {
     std::FILE* file = std::fopen(log.c_str(), "w");
     std::fputs("once\n", file);  // stays in the buffer
-    ::on_exit([](int, void* path) { std::FILE* f = std::fopen(static_cast<const char*>(path), "a"); std::fputs("handler\n", f); std::fclose(f); },
-              const_cast<char*>(log.c_str()));
+    ::on_exit(
+        [](int, void* path) {
+          std::FILE* f = std::fopen(static_cast<const char*>(path), "a");
+          std::fputs("handler\n", f);
+          std::fclose(f);
+        },
+        const_cast<char*>(log.c_str()));
     std::fputs("parent's", stdout);
     const ChildOutcome inner = run_in_child(
         [](const SayDoing&) -> std::string {

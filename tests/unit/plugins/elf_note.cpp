@@ -1,4 +1,5 @@
-// The ELF reader against real, cut and mutated files. It must neither crash nor take long, whatever it is given.
+// The ELF reader against real, cut and mutated files. It must neither crash nor take long, whatever
+// it is given.
 #include "visitor.hpp"
 
 #include "plugins/elf_note.hpp"
@@ -18,7 +19,9 @@ using Code = PluginErrorCode;
 
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 // "" for a note, otherwise the name of the refusal.
 std::string verdict(const std::string& file) {
@@ -53,7 +56,8 @@ TEST_CASE("every cut of a plugin is refused as truncated") {
   const std::string file = content_of(animal("sound"));
   for (std::size_t size = 0; size < file.size(); ++size) {
     const std::string found = verdict(file.substr(0, size));
-    if (found != (size < SELFMAG ? "not_elf" : "truncated")) FAIL(size << " of " << file.size() << ": " << found);
+    if (found != (size < SELFMAG ? "not_elf" : "truncated"))
+      FAIL(size << " of " << file.size() << ": " << found);
   }
   CHECK(verdict(file).empty());
 }
@@ -66,17 +70,21 @@ TEST_CASE("mutations of a plugin never do harm") {
   for (int round = 0; round < 6000; ++round) {
     std::string mutant = file;
     // Mostly where structure is: the header, the program headers, the notes.
-    const std::size_t range = round % 4 == 0 ? mutant.size() : std::min<std::size_t>(mutant.size(), 0x500);
+    const std::size_t range =
+        round % 4 == 0 ? mutant.size() : std::min<std::size_t>(mutant.size(), 0x500);
     for (int64_t i = 1 + random.below(8); i > 0; --i) {
       const auto at = static_cast<std::size_t>(random.below(static_cast<int64_t>(range)));
       const uint32_t extreme[] = {0, 0xff, 0x7f, 0x80, random.bits32()};
       mutant[at] = static_cast<char>(extreme[random.below(5)]);
     }
-    if (round % 5 == 0) mutant.resize(static_cast<std::size_t>(random.below(static_cast<int64_t>(mutant.size()))));
+    if (round % 5 == 0)
+      mutant.resize(static_cast<std::size_t>(random.below(static_cast<int64_t>(mutant.size()))));
     seen.insert(verdict(mutant));
   }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
-  for (const char* expected : {"", "not_elf", "truncated", "wrong_architecture", "no_note", "bad_note"}) CHECK(seen.contains(expected));
+  for (const char* expected :
+       {"", "not_elf", "truncated", "wrong_architecture", "no_note", "bad_note"})
+    CHECK(seen.contains(expected));
 }
 
 TEST_CASE("random words in the headers never do harm") {
@@ -84,7 +92,13 @@ TEST_CASE("random words in the headers never do harm") {
   Elf64_Ehdr header;
   std::memcpy(&header, file.data(), sizeof header);
   gh::Random random(2);
-  const uint64_t extreme[] = {0, 1, 0x7fffffffffffffff, 0xffffffffffffffff, 0xfffffffffffffff0, file.size(), file.size() - 1};
+  const uint64_t extreme[] = {0,
+                              1,
+                              0x7fffffffffffffff,
+                              0xffffffffffffffff,
+                              0xfffffffffffffff0,
+                              file.size(),
+                              file.size() - 1};
   for (int round = 0; round < 4000; ++round) {
     std::string mutant = file;
     // One 64-bit field of the header or of a program header; sums of such values must not wrap.
@@ -120,8 +134,10 @@ TEST_CASE("note lines are key=value, each key once") {
 }
 
 TEST_CASE("plain text is well-formed UTF-8 without control characters") {
-  for (const char* good : {"", "plain", "line\nbreak\ttab", "π → ∞", "\xf0\x9f\x90\x98"}) CHECK(is_plain_text(good));
-  for (const char* bad : {"\x1b[31m", "\x7f", "\x80", "\xc0\xaf", "\xc3", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xf0\x9f\x90"})
+  for (const char* good : {"", "plain", "line\nbreak\ttab", "π → ∞", "\xf0\x9f\x90\x98"})
+    CHECK(is_plain_text(good));
+  for (const char* bad : {"\x1b[31m", "\x7f", "\x80", "\xc0\xaf", "\xc3", "\xe0\x80\x80",
+                          "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff", "\xf0\x9f\x90"})
     CHECK(!is_plain_text(bad));
 }
 

@@ -56,12 +56,15 @@ TEST_CASE("a component nobody provides is answered with what there is") {
   const std::string typo = registry.find(GH_KIND_STRUCTURE, "zoo_cros").problem;
   INFO(typo);
   CHECK_THAT(typo, Contains("no plugin provides structure/zoo_cros; did you mean \"zoo_cross\"?"));
-  CHECK_THAT(typo, Contains("structure: zoo_cross") && Contains(here.path().string() + " (GHHOST_PLUGIN_PATH)"));
-  CHECK_THAT(typo, Contains("nowhere (GHHOST_PLUGIN_PATH), which does not exist") && Contains("ignored: "));
+  CHECK_THAT(typo, Contains("structure: zoo_cross") &&
+                       Contains(here.path().string() + " (GHHOST_PLUGIN_PATH)"));
+  CHECK_THAT(typo, Contains("nowhere (GHHOST_PLUGIN_PATH), which does not exist") &&
+                       Contains("ignored: "));
   CHECK_THAT(typo, Contains("broken.so: expected an ELF shared library, found a text file"));
   const std::string stale = registry.find(GH_KIND_STRUCTURE, "zoo_other_torch").problem;
   INFO(stale);
-  CHECK_THAT(stale, Contains("would provide it, but is not used") && Contains("old.so") && Contains("1.13.1"));
+  CHECK_THAT(stale, Contains("would provide it, but is not used") && Contains("old.so") &&
+                        Contains("1.13.1"));
   CHECK(registry.loaded().empty());
 }
 
@@ -71,7 +74,8 @@ TEST_CASE("a plugin that dies while loading is the answer to who asks for its co
   Registry registry(places({here.path()}));
   const Catalog::Found found = registry.find(GH_KIND_STRUCTURE, "zoo_entry_exits");
   CHECK(found.schema == nullptr);
-  CHECK_THAT(found.problem, Contains("crashed") && Contains("deadly.so") && Contains("exit code 5"));
+  CHECK_THAT(found.problem,
+             Contains("crashed") && Contains("deadly.so") && Contains("exit code 5"));
 }
 
 TEST_CASE("the first of two plugins with one component wins, and the other is shadowed") {
@@ -104,7 +108,8 @@ TEST_CASE("the same build twice on the path is reported once") {
   CHECK(registry.files()[0].usable());
   REQUIRE(registry.files()[1].error);
   CHECK(registry.files()[1].error->code == Code::duplicate);
-  CHECK_THAT(registry.files()[1].error->message, Contains((here / "a.so").string()) && Contains("build-id"));
+  CHECK_THAT(registry.files()[1].error->message,
+             Contains((here / "a.so").string()) && Contains("build-id"));
   CHECK(registry.find(GH_KIND_STRUCTURE, "zoo_sound").schema != nullptr);
 }
 

@@ -7,7 +7,8 @@ TEST_CASE("the nearest key is found for typos, abbreviations and other spellings
   struct Case {
     std::string word, expected;
   };
-  const std::vector<std::string> keys{"temperature", "warm_up", "warm_up_momentum", "epochs", "id", "k", "lr", "lr_min"};
+  const std::vector<std::string> keys{
+      "temperature", "warm_up", "warm_up_momentum", "epochs", "id", "k", "lr", "lr_min"};
   const auto [word, expected] = GENERATE(values<Case>({
       {"temprature", "temperature"},
       {"temperatuer", "temperature"},
@@ -36,7 +37,9 @@ TEST_CASE("diagnostics show the place, the line and a caret") {
   const std::string file = dir.write("r.toml", "a = 1\r\n\tb = \"ä\" # c\n").string();
   Diagnostics out;
   out.error({file, 2, 11}, "b", "expected an integer");
-  CHECK(out.text() == file + ":2:11: error: b: expected an integer\n    2 |  b = \"ä\" # c\n      |           ^\n");
+  CHECK(out.text() ==
+        file +
+            ":2:11: error: b: expected an integer\n    2 |  b = \"ä\" # c\n      |           ^\n");
 }
 
 TEST_CASE("diagnostics come in the order of the file, whatever the order of discovery") {

@@ -16,11 +16,14 @@ std::string repeated(const std::string& piece, int times) {
 }  // namespace
 
 TEST_CASE("deep nesting is refused where it gets too deep") {
-  const std::string text = GENERATE(
-      "a = " + repeated("[", 100'000), "a = " + repeated("{a=", 100'000), repeated("a.", 100'000) + "a = 1",
-      "[" + repeated("a.", 100'000) + "a]", "[[" + repeated("'a' . ", 100'000) + "a]]",
-      "x = [ \"\"\"q\"\"\"\", {" + repeated("a.", 100'000) + "a = 1} ]", "x = '''#''' # \"\n" + repeated("\"#\".", 100'000) + "a = 1",
-      "x = \"\\\"#\"\n" + repeated("a.", 100'000) + "a = 1", repeated("a . \"b]\" .", 100'000) + "a = 1");
+  const std::string text =
+      GENERATE("a = " + repeated("[", 100'000), "a = " + repeated("{a=", 100'000),
+               repeated("a.", 100'000) + "a = 1", "[" + repeated("a.", 100'000) + "a]",
+               "[[" + repeated("'a' . ", 100'000) + "a]]",
+               "x = [ \"\"\"q\"\"\"\", {" + repeated("a.", 100'000) + "a = 1} ]",
+               "x = '''#''' # \"\n" + repeated("\"#\".", 100'000) + "a = 1",
+               "x = \"\\\"#\"\n" + repeated("a.", 100'000) + "a = 1",
+               repeated("a . \"b]\" .", 100'000) + "a = 1");
   Diagnostics out;
   CHECK_FALSE(parse_toml(text, "t.toml", out));
   CHECK(only(out).message == "nested more than 32 levels deep");
@@ -30,8 +33,9 @@ TEST_CASE("deep nesting is refused where it gets too deep") {
 
 TEST_CASE("what only looks deep is read") {
   Diagnostics out;
-  const std::string text = "a = \"" + repeated("a.", 1000) + "\" # " + repeated("[.", 1000) + "\nb = [" + repeated("0.5, ", 1000) +
-                           "]\nc = '''\n" + repeated("{.", 1000) + "'''\n" + repeated("[[e]]\nx.y.z = 1.5\n", 1000);
+  const std::string text = "a = \"" + repeated("a.", 1000) + "\" # " + repeated("[.", 1000) +
+                           "\nb = [" + repeated("0.5, ", 1000) + "]\nc = '''\n" +
+                           repeated("{.", 1000) + "'''\n" + repeated("[[e]]\nx.y.z = 1.5\n", 1000);
   CHECK(parse_toml(text, "t.toml", out));
   CHECK(out.all().empty());
 }
@@ -40,6 +44,39 @@ TEST_CASE("a deep override is refused") {
   CHECK(load(kMinimal, {"name=" + repeated("[", 100'000)}).out.error_count() == 1);
   CHECK(load(kMinimal, {repeated("a.", 10'000) + "a=1"}).out.error_count() == 1);
   CHECK(load(kMinimal, {"+" + repeated("a.", 100'000) + "a=1"}).out.error_count() == 1);
+}
+
+TEST_CASE("random damage is reported or harmless") {
+  const TempDir dir;
+  uint64_t state = 1;
+  const auto random = [&](std::size_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>((state >> 33) % below);
+  };
+  const std::string bytes = "[]{}=\"'.,\n\t #0159-_axe\xc3\xff";
+  int accepted = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = kFull;
+    for (std::size_t hits = random(3) + 1; hits > 0; --hits) {
+      const std::size_t at = random(text.size());
+      if (random(3) == 0)
+        text.erase(at, random(12));
+      else if (random(2) == 0)
+        text[at] = bytes[random(bytes.size())];
+      else
+        text.insert(at, text.substr(random(text.size()), random(20)));
+    }
+    const Loaded loaded = load_file(dir.write("damaged.toml", text));
+    loaded.out.text();
+    if (loaded.out.has_errors()) continue;
+    ++accepted;
+    const std::string written = to_toml(loaded.recipe.resolved);
+    const Loaded again = load_file(dir.write("again.toml", written));
+    INFO(text << summary(again.out));
+    REQUIRE(again.out.all().empty());
+    REQUIRE(to_toml(again.recipe.resolved) == written);
+  }
+  CHECK(accepted > 10);
 }
 
 TEST_CASE("huge files are refused by size, large ones are read") {
@@ -68,12 +105,17 @@ TEST_CASE("an empty file misses everything a recipe needs, and says so") {
   const Loaded loaded = load(text);
   const std::string found = summary(loaded.out);
   CHECK(loaded.out.error_count() == 4);
-  for (const char* table : {"data", "backbone", "method", "train"}) CHECK_THAT(found, Contains(std::string("1:1 ") + table + ": missing table"));
+  for (const char* table : {"data", "backbone", "method", "train"})
+    CHECK_THAT(found, Contains(std::string("1:1 ") + table + ": missing table"));
 }
 
 TEST_CASE("bytes that are not text are refused with a position") {
-  const std::string bytes = GENERATE(std::string("name = \"\xff\xfe\"\n"), std::string("name = \"a\0b\"\n", 13), std::string("\x7f" "ELF\x02\x01\0\0", 8),
-                                     std::string("name = \"\xed\xa0\x80\"\n"), std::string("name = \"\xc0\x80\"\n"));
+  const std::string bytes =
+      GENERATE(std::string("name = \"\xff\xfe\"\n"), std::string("name = \"a\0b\"\n", 13),
+               std::string("\x7f"
+                           "ELF\x02\x01\0\0",
+                           8),
+               std::string("name = \"\xed\xa0\x80\"\n"), std::string("name = \"\xc0\x80\"\n"));
   const TempDir dir;
   const Loaded loaded = load_file(dir.write("bytes.toml", bytes));
   const Diagnostic d = only(loaded.out);
@@ -84,7 +126,8 @@ TEST_CASE("bytes that are not text are refused with a position") {
 
 TEST_CASE("CRLF recipes resolve like others, with the same positions") {
   std::string crlf;
-  for (const char c : kMinimal + "bach = 1\n") crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  for (const char c : kMinimal + "bach = 1\n")
+    crlf += c == '\n' ? std::string("\r\n") : std::string(1, c);
   const TempDir dir;
   const Loaded loaded = load_file(dir.write("crlf.toml", crlf));
   CHECK(only(loaded.out).source.line == 11);
@@ -105,7 +148,8 @@ TEST_CASE("what is no readable file is named with the reason") {
   CHECK(reason(dir.path()) == "is a directory, expected a recipe file");
   CHECK(reason(dir.path() / "recipes.toml") == "no such file; did you mean 'recipe.toml'?");
   CHECK(reason(dir.path() / "other/else.toml") == "no such file");
-  CHECK_THAT(reason(dir.path() / "recipe.toml/x"), Contains("Not a directory") || Contains("no such file"));
+  CHECK_THAT(reason(dir.path() / "recipe.toml/x"),
+             Contains("Not a directory") || Contains("no such file"));
   CHECK_THAT(reason("/proc/self/mem"), Contains("cannot be read: "));
   if (geteuid() == 0) return;  // root may read everything
   std::filesystem::permissions(dir.path() / "recipe.toml", std::filesystem::perms::none);

@@ -7,7 +7,9 @@ using Catch::Contains;
 TEST_CASE("the including recipe wins, key by key") {
   const TempDir dir;
   dir.write("base.toml", kFull);
-  const auto file = dir.write("sub/top.toml", "include = [\"../base.toml\"]\nseed = 9\n[train]\nepochs = 40\n[data]\nroot = \"mine\"\n");
+  const auto file = dir.write(
+      "sub/top.toml",
+      "include = [\"../base.toml\"]\nseed = 9\n[train]\nepochs = 40\n[data]\nroot = \"mine\"\n");
   const Loaded loaded = load_file(file);
   INFO(summary(loaded.out));
   REQUIRE(loaded.out.all().empty());
@@ -62,7 +64,8 @@ TEST_CASE("a cycle is an error that shows the circle") {
   CHECK(d.source.line == 1);
   CHECK(d.source.column == 12);
   CHECK_THAT(d.message, Contains("cycle: ") && Contains("a.toml → ") && Contains("b.toml → "));
-  CHECK_THAT(only(load_file(dir.write("self.toml", "include = [\"self.toml\"]\n")).out).message, Contains("cycle"));
+  CHECK_THAT(only(load_file(dir.write("self.toml", "include = [\"self.toml\"]\n")).out).message,
+             Contains("cycle"));
 }
 
 TEST_CASE("an include that cannot be had is an error where it is asked for") {
@@ -70,10 +73,13 @@ TEST_CASE("an include that cannot be had is an error where it is asked for") {
   dir.write("base.toml", kMinimal);
   dir.write("broken.toml", "x = \n");
   std::filesystem::create_directory(dir.path() / "folder.toml");
-  const Loaded loaded = load_file(dir.write("top.toml", "include = [\n  \"bsae.toml\",\n  \"folder.toml\",\n  \"broken.toml\",\n  5,\n  \"\",\n]\n"));
+  const Loaded loaded = load_file(dir.write(
+      "top.toml",
+      "include = [\n  \"bsae.toml\",\n  \"folder.toml\",\n  \"broken.toml\",\n  5,\n  \"\",\n]\n"));
   const std::string text = summary(loaded.out);
   INFO(text);
-  CHECK_THAT(text, Contains("2:3 include: ") && Contains("no such file; did you mean 'base.toml'?"));
+  CHECK_THAT(text,
+             Contains("2:3 include: ") && Contains("no such file; did you mean 'base.toml'?"));
   CHECK_THAT(text, Contains("3:3 include: ") && Contains("is a directory"));
   CHECK_THAT(text, Contains("1:5 : not valid TOML"));  // in broken.toml
   CHECK_THAT(text, Contains("5:3 include: expected the path of a recipe, got an integer"));
@@ -82,17 +88,23 @@ TEST_CASE("an include that cannot be had is an error where it is asked for") {
 }
 
 TEST_CASE("include takes a list, at the root only") {
-  CHECK_THAT(only(load("include = \"base.toml\"\n").out).message, Contains("expected a list of strings, got a string"));
-  CHECK_THAT(summary(load(kMinimal + "include = [\"x\"]\n").out), Contains("train.include: unknown key of [train]"));
+  CHECK_THAT(only(load("include = \"base.toml\"\n").out).message,
+             Contains("expected a list of strings, got a string"));
+  CHECK_THAT(summary(load(kMinimal + "include = [\"x\"]\n").out),
+             Contains("train.include: unknown key of [train]"));
 }
 
 TEST_CASE("a mistake in an included recipe names that file") {
   const TempDir dir;
   const auto base = dir.write("base.toml", kMinimal);
-  const Loaded loaded = load_file(dir.write("top.toml", "include = [\"base.toml\"]\n[method]\nid = \"barlow\"\ntemperature = 1\n[train]\nbach = 1\n[backbone]\nstem = 5\n"));
+  const Loaded loaded =
+      load_file(dir.write("top.toml",
+                          "include = [\"base.toml\"]\n[method]\nid = \"barlow\"\ntemperature = "
+                          "1\n[train]\nbach = 1\n[backbone]\nstem = 5\n"));
   CHECK(loaded.out.error_count() == 3);
   dir.write("base.toml", kMinimal + "bach = 1\n");
-  const Loaded from_base = load_file(dir.write("top.toml", "include = [\"base.toml\"]\nseed = 1\n"));
+  const Loaded from_base =
+      load_file(dir.write("top.toml", "include = [\"base.toml\"]\nseed = 1\n"));
   const Diagnostic d = only(from_base.out);
   CHECK(d.source.file == base.string());
   CHECK(d.source.line == 11);

@@ -85,31 +85,47 @@ TEST_CASE("one mistake gives one message") {
     std::string from, to, key, message;
   };
   const auto [from, to, key, message] = GENERATE(values<Case>({
-      {"[method]\nid = \"simclr\"", "[method]", "method.id", "missing; expected a string: which ssl"},
+      {"[method]\nid = \"simclr\"", "[method]", "method.id",
+       "missing; expected a string: which ssl"},
       {"[method]\nid = \"simclr\"", "[method]\nid = 5", "method.id", "expected a string, got 5"},
       {"[method]\nid = \"simclr\"", "[method]\nid = \"\"", "method.id", "nobody provides ''"},
       {"[method]\nid = \"simclr\"\n", "", "method", "missing table"},
       {"[method]\nid = \"simclr\"", "[method]\nid = \"mlp\"", "method.id", "nobody provides"},
-      {"id = \"toy\"", "id = \"greedy\"", "data.id", "dataset 'greedy' declares a parameter 'longtail', but that key is the host's"},
-      {"id = \"toy\"", "id = \"toy\"\nlongtail = {}", "data.longtail.ratio", "missing; expected a number ≥ 1"},
-      {"id = \"toy\"", "id = \"toy\"\nlongtail = 100", "data.longtail", "expected a table, got 100"},
+      {"id = \"toy\"", "id = \"greedy\"", "data.id",
+       "dataset 'greedy' declares a parameter 'longtail', but that key is the host's"},
+      {"id = \"toy\"", "id = \"toy\"\nlongtail = {}", "data.longtail.ratio",
+       "missing; expected a number ≥ 1"},
+      {"id = \"toy\"", "id = \"toy\"\nlongtail = 100", "data.longtail",
+       "expected a table, got 100"},
       {"[data]", "harmonize = 1\n[data]", "harmonize", "expected a table, got an integer"},
-      {"[data]", "eval = { id = \"knn\" }\n[data]", "eval", "expected a list of tables, got a table; write [[eval]]"},
+      {"[data]", "eval = { id = \"knn\" }\n[data]", "eval",
+       "expected a list of tables, got a table; write [[eval]]"},
+      {"[data]", "eval = 1979-05-27\n[data]", "eval", "no recipe key takes a date"},
+      {"[data]", "harmonize = 07:32:00\n[data]", "harmonize", "no recipe key takes a date"},
+      {"epochs = 20", "epochs = 1979-05-27", "train.epochs", "no recipe key takes a date"},
       {"[data]", "eval = [1]\n[data]", "eval.0", "expected a table, got an integer"},
       {"[data]", "name = \"\"\n[data]", "name", "expected a name"},
       {"[data]", "name = 5\n[data]", "name", "expected a string, got 5"},
       {"[data]", "seed = 1.0\n[data]", "seed", "write 1"},
-      {"[data]", "[views]\ncount = 65\n[data]", "views.count", "expected an integer in 1 … 64, got 65"},
-      {"optimizer = { id = \"sgd\", lr = 0.5 }", "optimizer = \"sgd\"", "train.optimizer", "expected a table, got a string; write optimizer = { id = … }"},
+      {"[data]", "[views]\ncount = 65\n[data]", "views.count",
+       "expected an integer in 1 … 64, got 65"},
+      {"optimizer = { id = \"sgd\", lr = 0.5 }", "optimizer = \"sgd\"", "train.optimizer",
+       "expected a table, got a string; write optimizer = { id = … }"},
       {"optimizer = { id = \"sgd\", lr = 0.5 }", "", "train.optimizer", "missing table"},
       {"id = \"sgd\", lr", "lr", "train.optimizer.id", "missing; expected one of sgd, adam"},
-      {"id = \"sgd\"", "id = \"adam\", momentum = 0.9", "train.optimizer.momentum", "unknown key of optimizer 'adam'"},
-      {"id = \"sgd\"", "id = \"lars\", trust = 1", "train.optimizer.id", "expected one of sgd, adam, got the string \"lars\""},
-      {"id = \"sgd\"", "id = \"sgd\", momentum = 0, nesterov = true", "train.optimizer.nesterov", "needs momentum"},
-      {"batch = 8", "batch = 8\nschedule = { warm_up = 1 }", "train.schedule.warm_up", "unknown key of schedule 'constant'"},
-      {"batch = 8", "batch = 8\nschedule = { id = \"gh-two-stage\" }", "train.schedule.id", "needs the table [harmonize]"},
+      {"id = \"sgd\"", "id = \"adam\", momentum = 0.9", "train.optimizer.momentum",
+       "unknown key of optimizer 'adam'"},
+      {"id = \"sgd\"", "id = \"lars\", trust = 1", "train.optimizer.id",
+       "expected one of sgd, adam, got the string \"lars\""},
+      {"id = \"sgd\"", "id = \"sgd\", momentum = 0, nesterov = true", "train.optimizer.nesterov",
+       "needs momentum"},
+      {"batch = 8", "batch = 8\nschedule = { warm_up = 1 }", "train.schedule.warm_up",
+       "unknown key of schedule 'constant'"},
+      {"batch = 8", "batch = 8\nschedule = { id = \"gh-two-stage\" }", "train.schedule.id",
+       "needs the table [harmonize]"},
       {"id = \"simclr\"", "id = \"queued\"\nqueue = 0", "method.queue", "expected an integer ≥ 1"},
-      {"id = \"simclr\"", "id = \"throwing\"", "method", "ssl 'throwing': its validation failed: out of ideas"},
+      {"id = \"simclr\"", "id = \"throwing\"", "method",
+       "ssl 'throwing': its validation failed: out of ideas"},
   }));
   CAPTURE(to);
   const Loaded loaded = load(changed(kMinimal, from, to));
@@ -122,7 +138,8 @@ TEST_CASE("one mistake gives one message") {
 
 TEST_CASE("a table under a wrong name is both unknown and missing") {
   const Loaded loaded = load(changed(kMinimal, "[backbone]", "[backbones]"));
-  CHECK_THAT(summary(loaded.out), Contains("backbones: unknown table of the recipe; did you mean 'backbone'?"));
+  CHECK_THAT(summary(loaded.out),
+             Contains("backbones: unknown table of the recipe; did you mean 'backbone'?"));
   CHECK_THAT(summary(loaded.out), Contains("backbone: missing table"));
   CHECK(loaded.out.error_count() == 2);
 }
@@ -135,13 +152,17 @@ TEST_CASE("evaluation at the warm-up needs one") {
   CHECK(d.message == "\"warm-up\" needs the table [harmonize], which is absent");
   CHECK(d.source.line == 13);
   CHECK(d.source.column == 16);
-  CHECK_THAT(only(load(changed(kFull, "warm_up = 5", "warm_up = 0")).out).message, Contains("needs harmonize.warm_up of at least 1"));
+  CHECK_THAT(only(load(changed(kFull, "warm_up = 5", "warm_up = 0")).out).message,
+             Contains("needs harmonize.warm_up of at least 1"));
   CHECK(load(changed(kFull, "warm_up = 5", "warm_up = 1")).out.all().empty());
 }
 
 TEST_CASE("an evaluation that never runs, or a moment named twice, is a mistake") {
-  CHECK_THAT(only(load(kMinimal + "[[eval]]\nid = \"knn\"\nwhen = []\n").out).message, Contains("would never run"));
-  CHECK_THAT(only(load(kMinimal + "[[eval]]\nid = \"knn\"\nwhen = [\"end\", \"end\"]\n").out).message, Contains("\"end\" twice"));
+  CHECK_THAT(only(load(kMinimal + "[[eval]]\nid = \"knn\"\nwhen = []\n").out).message,
+             Contains("would never run"));
+  CHECK_THAT(
+      only(load(kMinimal + "[[eval]]\nid = \"knn\"\nwhen = [\"end\", \"end\"]\n").out).message,
+      Contains("\"end\" twice"));
 }
 
 TEST_CASE("GH must start before the end, also when the warm-up is the last epoch's") {
@@ -168,9 +189,12 @@ TEST_CASE("a component's own rules point at the keys they are about") {
 TEST_CASE("a swapped-out plugin leaves its keys behind, and each is named") {
   const Loaded loaded = load(changed(kFull, "id = \"simclr\"", "id = \"barlow\"\nlamda = 1"));
   const std::string text = summary(loaded.out);
-  CHECK_THAT(text, Contains("method.temperature: unknown key of ssl 'barlow'; its keys are: id, lambda, note"));
+  CHECK_THAT(
+      text,
+      Contains("method.temperature: unknown key of ssl 'barlow'; its keys are: id, lambda, note"));
   CHECK_THAT(text, Contains("method.projector: unknown table of ssl 'barlow'"));
-  CHECK_THAT(text, Contains("method.lamda: unknown key of ssl 'barlow'; did you mean 'lambda'? Its keys are: id, lambda, note"));
+  CHECK_THAT(text, Contains("method.lamda: unknown key of ssl 'barlow'; did you mean 'lambda'? Its "
+                            "keys are: id, lambda, note"));
   CHECK(loaded.out.error_count() == 3);
 }
 

@@ -13,25 +13,25 @@ TEST_CASE("overrides set, add and remove") {
       {{"train.epochs=30"}, "train.epochs", "30"},
       {{"train.epochs = 30 "}, "train.epochs", "30"},
       {{"train.epochs=30", "train.epochs=31"}, "train.epochs", "31"},
-      {{"train.threads=2"}, "train.threads", "2"},                   // known to the schema, not in the file
+      {{"train.threads=2"}, "train.threads", "2"},  // known to the schema, not in the file
       {{"+train.threads=2"}, "train.threads", "2"},
       {{"seed=3"}, "seed", "3"},
-      {{"name=run_1"}, "name", "\"run_1\""},                         // a bare word is a string
+      {{"name=run_1"}, "name", "\"run_1\""},  // a bare word is a string
       {{"name=\"a b\""}, "name", "\"a b\""},
       {{"name='a b'"}, "name", "\"a b\""},
       {{"name=~/x.y-z"}, "name", "\"~/x.y-z\""},
-      {{"name=a=b"}, "name", "\"all of it\""},                       // not a bare word: refused
+      {{"name=a=b"}, "name", "\"all of it\""},  // not a bare word: refused
       {{"name=\"a=b\""}, "name", "\"a=b\""},
       {{"backbone.widths=[1, 2]"}, "backbone.widths", "[1, 2]"},
       {{"backbone.widths.1=9"}, "backbone.widths", "[8, 9]"},
       {{"+backbone.widths.2=9"}, "backbone.widths", "[8, 4, 9]"},
       {{"~backbone.widths.0"}, "backbone.widths", "[4]"},
-      {{"~backbone.widths"}, "backbone.widths", "[32, 16]"},         // back to the default
+      {{"~backbone.widths"}, "backbone.widths", "[32, 16]"},  // back to the default
       {{"method.projector.dim=3"}, "method.projector.dim", "3"},
       {{"~method.projector"}, "method.projector.dim", "128"},
       {{"+method.projector.norm=false"}, "method.projector.norm", "false"},
       {{"eval.1.k=5"}, "eval.1.k", "5"},
-      {{"~eval.0"}, "eval.0.k", "1"},                                // the second moved up
+      {{"~eval.0"}, "eval.0.k", "1"},  // the second moved up
       {{"~eval"}, "eval", "[]"},
       {{"+eval={id = \"knn\", k = 7}"}, "eval.2.k", "7"},
       {{"~eval", "+eval={id = \"knn\", k = 7}"}, "eval.0.k", "7"},
@@ -41,7 +41,7 @@ TEST_CASE("overrides set, add and remove") {
       {{"~data.longtail"}, "data.longtail", ""},
       {{"~data.longtail", "data.longtail={ratio = 5}"}, "data.longtail.ratio", "5.0"},
       {{"~data.longtail", "+data.longtail.ratio=5"}, "data.longtail.law", "\"exp\""},
-      {{"~views", "views.count=5"}, "views.count", "5"},             // every recipe has [views]
+      {{"~views", "views.count=5"}, "views.count", "5"},  // every recipe has [views]
       {{"~train.schedule", "train.schedule.id=cosine"}, "train.schedule.id", "\"cosine\""},
       {{"~harmonize", "~train.schedule", "~eval"}, "harmonize", ""},
       {{"method={id = \"barlow\"}"}, "method.lambda", "0.005"},
@@ -61,15 +61,22 @@ TEST_CASE("an override that cannot apply is refused with what to write instead")
     int column;
   };
   const auto [text, message, column] = GENERATE(values<Case>({
-      {"harmonize.weight=2", "harmonize.weight: 'harmonize' is not in the recipe; to add it, write +harmonize.weight=2", 1},
+      {"harmonize.weight=2",
+       "harmonize.weight: 'harmonize' is not in the recipe; to add it, write +harmonize.weight=2",
+       1},
       {"harmonise.weight=2", "'harmonise' is not in the recipe; did you mean 'harmonize'?", 1},
       {"trian.epochs=2", "'trian' is not in the recipe; did you mean 'train'?", 1},
-      {"method.queue.size=2", "'queue' is not in [method]; if the component has such a table, add it with +method.queue.size=2", 1},
+      {"method.queue.size=2",
+       "'queue' is not in [method]; if the component has such a table, add it with "
+       "+method.queue.size=2",
+       1},
       {"train.epoch=2", "train.epoch: unknown key of [train]; did you mean 'epochs'?", 1},
       {"+train.epoch=2", "train.epoch: unknown key of [train]; did you mean 'epochs'?", 2},
-      {"+harmonise.weight=2", "harmonise: unknown table of the recipe; did you mean 'harmonize'?", 2},
+      {"+harmonise.weight=2", "harmonise: unknown table of the recipe; did you mean 'harmonize'?",
+       2},
       {"train.epochs=0", "train.epochs: expected an integer ≥ 1, got 0", 14},
-      {"train.optimizer={id = \"sgd\", lr = -1}", "train.optimizer.lr: expected a number > 0, got -1", 35},
+      {"train.optimizer={id = \"sgd\", lr = -1}",
+       "train.optimizer.lr: expected a number > 0, got -1", 35},
       {"train.epochs=ten", "train.epochs: expected an integer ≥ 1, got the string \"ten\"", 14},
       {"train.epochs.x=1", "train.epochs is an integer, not a table", 1},
       {"train.epochs.x.y=1", "train.epochs is an integer, not a table", 1},
@@ -82,7 +89,10 @@ TEST_CASE("an override that cannot apply is refused with what to write instead")
       {"backbone.widths.0=1", "'widths' is not in [backbone]", 1},
       {"train.epochs", "expected key=value, +key=value to add or ~key to remove", 1},
       {"train.epochs=", "no value; the empty string is 'train.epochs=\"\"'", 14},
-      {"name=two words", "two words is not a TOML value; quote a string twice, for TOML and for the shell: 'name=\"…\"'", 6},
+      {"name=two words",
+       "two words is not a TOML value; quote a string twice, for TOML and for the shell: "
+       "'name=\"…\"'",
+       6},
       {"name=\"open", "is not a TOML value", 6},
       {"name=[1", "is not a TOML value", 6},
       {"seed=1\nname=2", "is not a TOML value", 6},
@@ -106,13 +116,16 @@ TEST_CASE("an override that cannot apply is refused with what to write instead")
 }
 
 TEST_CASE("elements that a list does not have are named") {
-  CHECK_THAT(only(load(kFull, {"eval.2.k=1"}).out).message, Contains("no element '2': eval has the elements eval.0 … eval.1"));
+  CHECK_THAT(only(load(kFull, {"eval.2.k=1"}).out).message,
+             Contains("no element '2': eval has the elements eval.0 … eval.1"));
   CHECK_THAT(only(load(kFull, {"eval.knn.k=1"}).out).message, Contains("no element 'knn'"));
   CHECK_THAT(only(load(kFull, {"+eval.3.k=1"}).out).message, Contains("no element '3'"));
   CHECK_THAT(only(load(kFull, {"~eval.2"}).out).message, Contains("no element '2'"));
-  CHECK_THAT(only(load(kFull, {"~eval.0", "~eval.1"}).out).message, Contains("eval has one element, eval.0"));
+  CHECK_THAT(only(load(kFull, {"~eval.0", "~eval.1"}).out).message,
+             Contains("eval has one element, eval.0"));
   CHECK_THAT(only(load(kFull, {"+eval.0={}"}).out).message, Contains("is set already"));
-  CHECK_THAT(only(load(kFull, {"eval.99999999999999999999.k=1"}).out).message, Contains("no element"));
+  CHECK_THAT(only(load(kFull, {"eval.99999999999999999999.k=1"}).out).message,
+             Contains("no element"));
 }
 
 TEST_CASE("the override is shown with a caret") {
@@ -137,7 +150,9 @@ TEST_CASE("swapping a plugin on the command line names the keys left over in the
   const Loaded loaded = load(kFull, {"method.id=barlow"});
   CHECK(loaded.out.error_count() == 2);
   CHECK_THAT(summary(loaded.out), Contains("method.temperature: unknown key of ssl 'barlow'"));
-  CHECK(load(kFull, {"method.id=barlow", "~method.temperature", "~method.projector"}).out.all().empty());
+  CHECK(load(kFull, {"method.id=barlow", "~method.temperature", "~method.projector"})
+            .out.all()
+            .empty());
 }
 
 TEST_CASE("a relative path on the command line is the shell's") {

@@ -6,11 +6,16 @@ using namespace gh::host::test;
 namespace {
 constexpr gh::Param kInner[] = {gh::integer("depth", "3", "")};
 constexpr gh::Param kAll[] = {
-    gh::boolean("flag", "true", ""),        gh::integer("count", "4", ""),
-    gh::real("rate", "2", ""),              gh::text("label", "\"a b\"", ""),
-    gh::choice("law", "exp", "exp|step", ""), gh::path("root", "/tmp/../data", ""),
-    gh::integers("sizes", "[1, 2]", ""),    gh::reals("rates", "[1, 0.5]", ""),
-    gh::texts("words", "[\"x\", \"yy\"]", ""), gh::table("inner", "{}", "", kInner),
+    gh::boolean("flag", "true", ""),
+    gh::integer("count", "4", ""),
+    gh::real("rate", "2", ""),
+    gh::text("label", "\"a b\"", ""),
+    gh::choice("law", "exp", "exp|step", ""),
+    gh::path("root", "/tmp/../data", ""),
+    gh::integers("sizes", "[1, 2]", ""),
+    gh::reals("rates", "[1, 0.5]", ""),
+    gh::texts("words", "[\"x\", \"yy\"]", ""),
+    gh::table("inner", "{}", "", kInner),
     gh::real("maybe", nullptr, "").optional(),
 };
 
@@ -40,7 +45,8 @@ TEST_CASE("a component reads what the recipe resolved to") {
   CHECK(params->text("label") == "a b");
   CHECK(params->text("law") == "exp");
   CHECK(params->text("root") == "/data");
-  CHECK(std::vector<int64_t>(params->integers("sizes").begin(), params->integers("sizes").end()) == std::vector<int64_t>{1, 2});
+  CHECK(std::vector<int64_t>(params->integers("sizes").begin(), params->integers("sizes").end()) ==
+        std::vector<int64_t>{1, 2});
   CHECK(params->reals("rates")[0] == 1.0);
   CHECK(params->reals("rates")[1] == 0.5);
   CHECK(params->texts("words")[1] == "yy");

@@ -6,10 +6,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <stdlib.h>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <stdlib.h>
 #include <string>
 #include <vector>
 
@@ -62,7 +62,8 @@ inline constexpr Param kBarlow[] = {
     gh::text("note", "plain", "free text"),
 };
 inline constexpr Param kQueued[] = {gh::integer("queue", "64", "negatives kept").at_least(1)};
-inline constexpr Param kEtf[] = {gh::integer("points", nullptr, "points of the structure").at_least(2)};
+inline constexpr Param kEtf[] = {
+    gh::integer("points", nullptr, "points of the structure").at_least(2)};
 inline constexpr Param kSinkhorn[] = {
     gh::integer("iterations", "300", "at most").at_least(1),
     gh::real("epsilon", "0.05", "entropy").above(0),
@@ -83,7 +84,8 @@ class FakeCatalog : public Catalog {
       static_cast<Complaints*>(complaints)->add("queue", "must be even");
       static_cast<Complaints*>(complaints)->add(".train.batch", "must divide the queue");
     });
-    add(GH_KIND_SSL, "throwing", {}, [](const void*, void*) { throw std::runtime_error("out of ideas"); });
+    add(GH_KIND_SSL, "throwing", {},
+        [](const void*, void*) { throw std::runtime_error("out of ideas"); });
     add(GH_KIND_STRUCTURE, "etf", read_schema(kEtf));
     add(GH_KIND_ALLOCATOR, "sinkhorn", read_schema(kSinkhorn));
     add(GH_KIND_EVALUATOR, "knn", read_schema(kKnn));
@@ -162,7 +164,8 @@ struct Loaded {
   Diagnostics out;
   Recipe recipe;
 };
-inline Loaded load_file(const std::filesystem::path& file, const std::vector<std::string>& overrides = {}) {
+inline Loaded load_file(const std::filesystem::path& file,
+                        const std::vector<std::string>& overrides = {}) {
   Loaded loaded;
   FakeCatalog catalog;
   loaded.recipe = load_recipe(file, overrides, catalog, loaded.out);
@@ -177,7 +180,8 @@ inline Loaded load(const std::string& text, const std::vector<std::string>& over
 inline std::string summary(const Diagnostics& out) {
   std::string text;
   for (const Diagnostic& d : out.all())
-    text += std::to_string(d.source.line) + ":" + std::to_string(d.source.column) + " " + d.key + ": " + d.message + "\n";
+    text += std::to_string(d.source.line) + ":" + std::to_string(d.source.column) + " " + d.key +
+            ": " + d.message + "\n";
   return text;
 }
 

@@ -88,19 +88,23 @@ TEST_CASE("slots hold the component's own parameters and nothing of the host's")
   const Loaded loaded = load(kFull);
   const Recipe& r = loaded.recipe;
   std::string paths;
-  for (const Slot& slot : r.slots) paths += slot.path + "=" + std::string(kind_name(slot.kind)) + "/" + slot.id + " ";
-  CHECK(paths ==
-        "data=dataset/toy backbone=backbone/mlp method=ssl/simclr harmonize.structure=structure/etf "
-        "harmonize.allocator=allocator/sinkhorn eval.0=evaluator/knn eval.1=evaluator/knn ");
+  for (const Slot& slot : r.slots)
+    paths += slot.path + "=" + std::string(kind_name(slot.kind)) + "/" + slot.id + " ";
+  CHECK(
+      paths ==
+      "data=dataset/toy backbone=backbone/mlp method=ssl/simclr harmonize.structure=structure/etf "
+      "harmonize.allocator=allocator/sinkhorn eval.0=evaluator/knn eval.1=evaluator/knn ");
   CHECK(to_toml(r.slot("harmonize.structure").params) == "points = 10\n");
-  CHECK(to_toml(r.slot("method").params) == "temperature = 1.0\n\n[projector]\ndim = 16\nnorm = true\n");
+  CHECK(to_toml(r.slot("method").params) ==
+        "temperature = 1.0\n\n[projector]\ndim = 16\nnorm = true\n");
   CHECK(to_toml(r.slot("eval.1").params) == "k = 1\n");
   CHECK_FALSE(r.slot("data").params.find("longtail"));
   CHECK_FALSE(r.slot("data").params.find("id"));
   REQUIRE(r.evals().size() == 2);
   CHECK(r.evals()[1]->path == "eval.1");
   FakeCatalog catalog;
-  const auto params = make_params(*catalog.find(GH_KIND_SSL, "simclr").schema, r.slot("method").params);
+  const auto params =
+      make_params(*catalog.find(GH_KIND_SSL, "simclr").schema, r.slot("method").params);
   CHECK(params->table("projector").integer("dim") == 16);
 }
 
@@ -137,15 +141,18 @@ id = "mlp"
 id = "toy"
 )";
   const TempDir dir;
-  const Loaded a = load_file(dir.write("a/r.toml", kMinimal)), b = load_file(dir.write("a/r.toml", shuffled));
+  const Loaded a = load_file(dir.write("a/r.toml", kMinimal)),
+               b = load_file(dir.write("a/r.toml", shuffled));
   CHECK(to_toml_value({a.recipe.resolved, {}}) == to_toml_value({b.recipe.resolved, {}}));
 }
 
 TEST_CASE("asking a recipe for what it has not is a bug, and says so") {
   const Loaded loaded = load(kMinimal);
   CHECK_THROWS_WITH(loaded.recipe.at("train.nothing"), Catch::Contains("train.nothing"));
-  CHECK_THROWS_WITH(loaded.recipe.text("train.epochs"), Catch::Contains("'train.epochs' is an integer"));
-  CHECK_THROWS_WITH(loaded.recipe.slot("harmonize.structure"), Catch::Contains("harmonize.structure"));
+  CHECK_THROWS_WITH(loaded.recipe.text("train.epochs"),
+                    Catch::Contains("'train.epochs' is an integer"));
+  CHECK_THROWS_WITH(loaded.recipe.slot("harmonize.structure"),
+                    Catch::Contains("harmonize.structure"));
   CHECK(loaded.recipe.find_slot("harmonize.structure") == nullptr);
   CHECK(loaded.recipe.find("harmonize") == nullptr);
   CHECK(loaded.recipe.evals().empty());
@@ -162,7 +169,8 @@ TEST_CASE("the host's tables can be listed with docs") {
     }
   }
   CHECK(paths ==
-        " data views backbone method harmonize harmonize.structure harmonize.allocator train train.optimizer "
+        " data views backbone method harmonize harmonize.structure harmonize.allocator train "
+        "train.optimizer "
         "train.optimizer train.schedule train.schedule train.schedule eval ");
 }
 

@@ -30,7 +30,8 @@ std::string outcome(const gh::Param& param, const std::string& text) {
   Diagnostics out;
   const auto table = parse_toml(std::string(param.name) + " = " + text, "t.toml", out);
   REQUIRE(table);
-  const Table resolved = apply_schema(read_schema(&param, 1, sizeof(gh_param_v1)), *table, {}, "t", {}, out);
+  const Table resolved =
+      apply_schema(read_schema(&param, 1, sizeof(gh_param_v1)), *table, {}, "t", {}, out);
   if (out.has_errors()) return only(out).message;
   return to_toml_value(*resolved.find(param.name));
 }
@@ -63,7 +64,8 @@ TEST_CASE("a declaration that cannot work is refused by name") {
       {gh::real("x", "1.0", "").above(1).at_most(1), "no value lies within"},
       {gh::real("x", "1.0", "").at_least(std::numeric_limits<double>::quiet_NaN()), "not finite"},
       {gh::boolean("x", "true", "").at_least(0), "only numbers take"},
-      {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.flags = GH_PARAM_MIN_OPEN; }), "an open bound needs the bound itself"},
+      {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.flags = GH_PARAM_MIN_OPEN; }),
+       "an open bound needs the bound itself"},
       {gh::choice("x", nullptr, nullptr, ""), "a choice needs choices"},
       {gh::choice("x", nullptr, "", ""), "a choice needs choices"},
       {gh::choice("x", "a", "a||b", ""), "empty entry"},
@@ -74,8 +76,14 @@ TEST_CASE("a declaration that cannot work is refused by name") {
       {gh::text("x", "\"open", ""), "is not a TOML value"},
       {gh::integer("x", "1", "").formerly("x"), "former name 'x'"},
       {gh::integer("x", "1", "").formerly("Old Name"), "former name 'Old Name'"},
-      {with(gh::table("x", "{}", "", kFields), [](gh::Param& p) { p.fields = nullptr; }), "the pointer is null"},
-      {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.fields = kFields; p.field_count = 1; }), "only a table takes"},
+      {with(gh::table("x", "{}", "", kFields), [](gh::Param& p) { p.fields = nullptr; }),
+       "the pointer is null"},
+      {with(gh::integer("x", "1", ""),
+            [](gh::Param& p) {
+              p.fields = kFields;
+              p.field_count = 1;
+            }),
+       "only a table takes"},
       {gh::table("x", "{}", "", kFields), "default {}: x.depth: missing"},
       {gh::table("x", "{depth = 1, width = 2}", "", kFields), "x.width: unknown key"},
       {gh::texts("x", "[1]", ""), "x.0: expected a string"},
@@ -91,7 +99,8 @@ TEST_CASE("names must differ from each other and from former names") {
   CHECK_THROWS_WITH(read_schema(twice), Contains("'x': is declared twice"));
   const gh::Param in_use[] = {gh::integer("x", "1", "").formerly("y"), gh::integer("y", "1", "")};
   CHECK_THROWS_WITH(read_schema(in_use), Contains("'x': its former name 'y' is still in use"));
-  const gh::Param shared[] = {gh::integer("x", "1", "").formerly("z"), gh::integer("y", "1", "").formerly("z")};
+  const gh::Param shared[] = {gh::integer("x", "1", "").formerly("z"),
+                              gh::integer("y", "1", "").formerly("z")};
   CHECK_THROWS_WITH(read_schema(shared), Contains("shares its former name 'z'"));
 }
 
@@ -101,7 +110,8 @@ TEST_CASE("a manifest with absurd counts or circular fields is refused, not foll
   circle.fields = &circle;
   circle.field_count = 1;
   CHECK_THROWS_WITH(read_schema(&circle, 1, sizeof circle), Contains("nest more than"));
-  CHECK_THROWS_WITH(read_schema(&circle, 4'000'000'000, sizeof circle), Contains("4000000000 parameters"));
+  CHECK_THROWS_WITH(read_schema(&circle, 4'000'000'000, sizeof circle),
+                    Contains("4000000000 parameters"));
   CHECK_THROWS_WITH(read_schema(nullptr, 1, sizeof circle), Contains("null"));
   CHECK_THROWS_WITH(read_schema(&circle, 1, 8), Contains("8 bytes apart"));
   CHECK(read_schema(nullptr, 0, sizeof circle).empty());
@@ -112,8 +122,10 @@ TEST_CASE("descriptors of a later minor, which are longer, are read with their o
     gh_param_v1 known;
     uint64_t appended[2];
   };
-  const Longer inner[] = {{gh::integer("a", "1", ""), {~0ull, ~0ull}}, {gh::integer("b", "2", ""), {~0ull, ~0ull}}};
-  Longer outer[] = {{gh::real("rate", "0.5", ""), {~0ull, ~0ull}}, {gh::integer("t", nullptr, ""), {~0ull, ~0ull}}};
+  const Longer inner[] = {{gh::integer("a", "1", ""), {~0ull, ~0ull}},
+                          {gh::integer("b", "2", ""), {~0ull, ~0ull}}};
+  Longer outer[] = {{gh::real("rate", "0.5", ""), {~0ull, ~0ull}},
+                    {gh::integer("t", nullptr, ""), {~0ull, ~0ull}}};
   outer[1].known.kind = GH_PARAM_TABLE;
   outer[1].known.fields = &inner[0].known;
   outer[1].known.field_count = 2;
@@ -136,7 +148,8 @@ TEST_CASE("a value is taken, or refused with what was expected and what came") {
       {whole, "0", "expected an integer ≥ 1 (epochs), got 0"},
       {whole, "1.5", "expected an integer ≥ 1 (epochs), got 1.5"},
       {whole, "1e3", "expected an integer ≥ 1 (epochs), got 1000.0; write 1000"},
-      {whole, "\"10\"", "expected an integer ≥ 1 (epochs), got the string \"10\"; leave out the quotes"},
+      {whole, "\"10\"",
+       "expected an integer ≥ 1 (epochs), got the string \"10\"; leave out the quotes"},
       {whole, "\"ten\"", "expected an integer ≥ 1 (epochs), got the string \"ten\""},
       {whole, "true", "expected an integer ≥ 1 (epochs), got true"},
       {whole, "[1]", "expected an integer ≥ 1 (epochs), got a list"},
@@ -153,20 +166,25 @@ TEST_CASE("a value is taken, or refused with what was expected and what came") {
       {gh::real("x", nullptr, "").above(0), "0.0", "expected a number > 0, got 0.0"},
       {gh::real("x", nullptr, "").above(0), "5e-324", "5e-324"},
       {gh::integer("x", nullptr, "").at_least(1).at_most(64), "64", "64"},
-      {gh::integer("x", nullptr, "").at_least(1).at_most(64), "65", "expected an integer in 1 … 64, got 65"},
-      {gh::integer("x", nullptr, "").below(9223372036854775807.), "9223372036854775807", "9223372036854775807"},
+      {gh::integer("x", nullptr, "").at_least(1).at_most(64), "65",
+       "expected an integer in 1 … 64, got 65"},
+      {gh::integer("x", nullptr, "").below(9223372036854775807.), "9223372036854775807",
+       "9223372036854775807"},
       {gh::integer("x", nullptr, "").below(3), "3", "expected an integer < 3, got 3"},
       {law, "\"step\"", "\"step\""},
-      {law, "\"stpe\"", "expected one of exp, step, got the string \"stpe\"; did you mean \"step\"?"},
+      {law, "\"stpe\"",
+       "expected one of exp, step, got the string \"stpe\"; did you mean \"step\"?"},
       {law, "1", "expected one of exp, step, got 1"},
       {gh::boolean("x", nullptr, ""), "1", "expected true or false, got 1"},
       {gh::text("x", nullptr, ""), "\"\"", "\"\""},
       {gh::text("x", nullptr, ""), "1", "expected a string, got 1"},
       {gh::path("x", nullptr, ""), "\"\"", "expected a path, got the string \"\""},
-      {gh::path("x", nullptr, ""), "\"a\\u0000b\"", "expected a path, got the string \"a\\u0000b\""},
+      {gh::path("x", nullptr, ""), "\"a\\u0000b\"",
+       "expected a path, got the string \"a\\u0000b\""},
       {gh::integers("x", nullptr, "").at_least(1), "[]", "[]"},
       {gh::integers("x", nullptr, "").at_least(1), "[3, 0]", "expected an integer ≥ 1, got 0"},
-      {gh::integers("x", nullptr, "").at_least(1), "3", "expected a list of integers, each ≥ 1, got 3"},
+      {gh::integers("x", nullptr, "").at_least(1), "3",
+       "expected a list of integers, each ≥ 1, got 3"},
       {gh::reals("x", nullptr, ""), "[1, 2.5]", "[1.0, 2.5]"},
       {gh::texts("x", nullptr, ""), "[\"a\"]", "[\"a\"]"},
       {gh::table("x", nullptr, "", kFields), "{depth = 2}", "{ depth = 2 }"},
@@ -180,7 +198,8 @@ TEST_CASE("a value is taken, or refused with what was expected and what came") {
 }
 
 TEST_CASE("a very long string is cut in the message") {
-  const std::string text = outcome(gh::integer("x", nullptr, ""), "\"" + std::string(100'000, 'x') + "\"");
+  const std::string text =
+      outcome(gh::integer("x", nullptr, ""), "\"" + std::string(100'000, 'x') + "\"");
   CHECK(text.size() < 200);
 }
 
@@ -208,7 +227,8 @@ TEST_CASE("a former name is taken with a warning and moved to the new one") {
   CHECK(d.message == "is now called 'temperature'");
 
   Diagnostics both;
-  apply_schema(schema, *parse_toml("tau = 0.5\ntemperature = 1", "t.toml", both), {}, "method", {}, both);
+  apply_schema(schema, *parse_toml("tau = 0.5\ntemperature = 1", "t.toml", both), {}, "method", {},
+               both);
   CHECK(only(both).message == "is the former name of 'temperature', which is also given; keep one");
 }
 
@@ -252,5 +272,6 @@ TEST_CASE("keys of somebody else are left alone but suggested") {
   const Table given = *parse_toml("optimizer = 1\noptimiser = 2\n", "t.toml", out);
   const Table resolved = apply_schema(read_schema(params), given, {}, "train", {"optimizer"}, out);
   CHECK(to_toml(resolved) == "epochs = 1\n");
-  CHECK(only(out).message == "unknown key of [train]; did you mean 'optimizer'? Its keys are: epochs, optimizer");
+  CHECK(only(out).message ==
+        "unknown key of [train]; did you mean 'optimizer'? Its keys are: epochs, optimizer");
 }

@@ -31,7 +31,8 @@ TEST_CASE("keys keep the order of the file and know where they stand") {
   CHECK(second.source.column == 2);
   CHECK(*find_path(table, "a.x.w")->as<bool>());
   CHECK(*find_path(table, "b.y.1")->as<int64_t>() == 22);
-  for (const char* nothing : {"", "b.y.2", "b.y.-1", "b.y.1x", "z.z", "q"}) CHECK_FALSE(find_path(table, nothing));
+  for (const char* nothing : {"", "b.y.2", "b.y.-1", "b.y.1x", "z.z", "q"})
+    CHECK_FALSE(find_path(table, nothing));
 }
 
 TEST_CASE("syntax errors carry a position") {
@@ -40,15 +41,15 @@ TEST_CASE("syntax errors carry a position") {
     int line;
   };
   const auto [text, line] = GENERATE(values<Case>({
-      {"a = 1\na = 2\n", 2},                     // twice
-      {"[t]\nx=1\n\n[t]\n", 4},                  // table twice
-      {"a = 99999999999999999999\n", 1},         // above int64
+      {"a = 1\na = 2\n", 2},              // twice
+      {"[t]\nx=1\n\n[t]\n", 4},           // table twice
+      {"a = 99999999999999999999\n", 1},  // above int64
       {"a = -9223372036854775809\n", 1},
-      {"\n\na = \"x\n", 3},                      // open string
-      {"a = [1,\n2\n", 2},                       // open list
+      {"\n\na = \"x\n", 3},  // open string
+      {"a = [1,\n2\n", 2},   // open list
       {"a = \n", 1},
       {"a b = 1\n", 1},
-      {"x = 1\ny = \"\xff\xfe\"\n", 2},          // not UTF-8
+      {"x = 1\ny = \"\xff\xfe\"\n", 2},  // not UTF-8
   }));
   CAPTURE(text);
   Diagnostics out;
@@ -68,13 +69,15 @@ TEST_CASE("the ends of int64 are integers") {
 
 TEST_CASE("dates are refused where they stand, and the rest is still read") {
   Diagnostics out;
-  const auto table = parse_toml("a = 1979-05-27\n[t]\nb = [07:32:00]\nc = 1979-05-27T07:32:00Z\nd = 1\n", "t.toml", out);
+  const auto table = parse_toml(
+      "a = 1979-05-27\n[t]\nb = [07:32:00]\nc = 1979-05-27T07:32:00Z\nd = 1\n", "t.toml", out);
   REQUIRE(table);
   REQUIRE(out.error_count() == 3);
   std::vector<std::string> keys;
   for (const Diagnostic& d : out.all()) keys.push_back(d.key);
   CHECK_THAT(keys, Catch::UnorderedEquals(std::vector<std::string>{"a", "t.b.0", "t.c"}));
-  CHECK_THAT(out.text(), Catch::Contains("t.toml:1:5: error: a: no recipe key takes a date or time; to mean text, write \"1979-05-27\""));
+  CHECK_THAT(out.text(), Catch::Contains("t.toml:1:5: error: a: no recipe key takes a date or "
+                                         "time; to mean text, write \"1979-05-27\""));
   CHECK(find_path(*table, "t.d"));
 }
 
@@ -83,7 +86,8 @@ TEST_CASE("one value is parsed, and nothing beside it") {
   CHECK(*parse_toml_value(" \"x\" # why")->as<std::string>() == "x");
   CHECK(parse_toml_value("{a = 1, b = [1, 2]}")->as<Table>()->entries().size() == 2);
   CHECK(parse_toml_value("[1, 20]")->as<Array>()->at(1).source.column == 5);
-  for (const char* none : {"", "word", "1 2", "1\nb = 2", "{}\n[v.w]", "1979-05-27", "\"x", "[1", "1]", "1e400", "=1"}) {
+  for (const char* none : {"", "word", "1 2", "1\nb = 2", "{}\n[v.w]", "1979-05-27", "\"x", "[1",
+                           "1]", "1e400", "=1"}) {
     CAPTURE(none);
     CHECK_FALSE(parse_toml_value(none));
   }
@@ -110,11 +114,13 @@ TEST_CASE("numbers are written so that they read back exactly and keep their kin
 }
 
 TEST_CASE("whatever is written parses back to the same text") {
-  const std::string text = GENERATE(
-      std::string("a = 1\n"), "", "x = []\ny = {}\n", "[a]\n[a.b]\n[a.b.c]\nd = 1.5\n",
-      "s = \"q\\\" b\\\\ n\\n t\\t r\\r e\\u001B d\\u007F ä 🎈\"\n", "\"odd key\" = 1\n[\"a.b\".c]\n\"\" = true\n",
-      "m = [1, \"x\", {a = 1, b = {c = [[]]}}, 2.5]\n",
-      "[[e]]\nk = 1\n[e.sub]\nz = 1\n[[e.list]]\ny = 1\n[[e.list]]\n[[e]]\n[after]\n", "a = {b = 1}\nc = 2\n");
+  const std::string text =
+      GENERATE(std::string("a = 1\n"), "", "x = []\ny = {}\n", "[a]\n[a.b]\n[a.b.c]\nd = 1.5\n",
+               "s = \"q\\\" b\\\\ n\\n t\\t r\\r e\\u001B d\\u007F ä 🎈\"\n",
+               "\"odd key\" = 1\n[\"a.b\".c]\n\"\" = true\n",
+               "m = [1, \"x\", {a = 1, b = {c = [[]]}}, 2.5]\n",
+               "[[e]]\nk = 1\n[e.sub]\nz = 1\n[[e.list]]\ny = 1\n[[e.list]]\n[[e]]\n[after]\n",
+               "a = {b = 1}\nc = 2\n");
   CAPTURE(text);
   const Table first = parsed(text);
   const std::string written = to_toml(first);
@@ -134,6 +140,8 @@ TEST_CASE("plain keys come before sub-tables, whatever the order of the tree") {
 }
 
 TEST_CASE("CRLF, a byte order mark and a missing last newline make no difference") {
-  CHECK(to_toml(parsed("a = 1\r\n[b]\r\nc = \"x\"\r\n")) == to_toml(parsed("a = 1\n[b]\nc = \"x\"")));
-  CHECK(to_toml(parsed("\xef\xbb\xbf" "a = 1")) == "a = 1\n");
+  CHECK(to_toml(parsed("a = 1\r\n[b]\r\nc = \"x\"\r\n")) ==
+        to_toml(parsed("a = 1\n[b]\nc = \"x\"")));
+  CHECK(to_toml(parsed("\xef\xbb\xbf"
+                       "a = 1")) == "a = 1\n");
 }

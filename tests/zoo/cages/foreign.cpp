@@ -1,5 +1,5 @@
-// Plugins that were built for another host. ZOO_SDK, ZOO_TORCH, … come from CMake. Loading one would abort: the host must refuse
-// it by its note.
+// Plugins that were built for another host. ZOO_SDK, ZOO_TORCH, … come from CMake. Loading one
+// would abort: the host must refuse it by its note.
 #include "zoo.h"
 
 #include <cstdlib>

@@ -15,17 +15,31 @@ gh_param_v1 param(uint32_t kind, const char* name, const char* default_toml) {
 gh_param_v1 broken() {
   gh_param_v1 p = param(GH_PARAM_INT, "legs", "4");
   switch (ZOO_CASE) {
-    case 0: p.name = nullptr; break;
-    case 1: p.name = "Four Legs"; break;
-    case 2: p.kind = 99; break;
-    case 3: p.default_toml = "four"; break;
-    case 4: p.default_toml = "\"4\""; break;
+    case 0:
+      p.name = nullptr;
+      break;
+    case 1:
+      p.name = "Four Legs";
+      break;
+    case 2:
+      p.kind = 99;
+      break;
+    case 3:
+      p.default_toml = "four";
+      break;
+    case 4:
+      p.default_toml = "\"4\"";
+      break;
     case 5:
       p.min = 5;
       p.flags = GH_PARAM_HAS_MIN;
       break;
-    case 6: p.kind = GH_PARAM_CHOICE; break;
-    case 7: p.name = "twice"; break;
+    case 6:
+      p.kind = GH_PARAM_CHOICE;
+      break;
+    case 7:
+      p.name = "twice";
+      break;
     case 8:
       p.kind = GH_PARAM_TABLE;
       p.default_toml = nullptr;

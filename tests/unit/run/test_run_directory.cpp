@@ -1,0 +1,86 @@
+#include "run/run_directory.hpp"
+
+#include "gh/error.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <unistd.h>
+
+#include <fstream>
+
+namespace {
+
+using namespace gh;
+using namespace gh::host;
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_CASE("a run directory is taken new or empty, never over something") {
+  const test::TemporaryDirectory dir;
+  fs::create_directory(dir / "empty");
+  CHECK(RunDirectory::create(dir / "empty", "x").path() == dir / "empty");
+  CHECK_THROWS_WITH(RunDirectory::create(dir / "empty", "x"), Catch::Contains("not empty") && Catch::Contains("--out"));
+  std::ofstream(dir / "file") << "x";
+  CHECK_THROWS_WITH(RunDirectory::create(dir / "file", "x"), Catch::Contains("not a directory"));
+  CHECK(content(dir / "file") == "x");
+  CHECK(fs::exists(RunDirectory::create(dir / "a/b/c", "x").path() / "metrics.jsonl"));
+}
+
+TEST_CASE("without a wish, runs are numbered under a name made from the recipe's") {
+  const test::TemporaryDirectory dir;
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path());
+  const fs::path first = RunDirectory::create({}, "CIFAR-100 LT: SimCLR + GH!").path();
+  const fs::path second = RunDirectory::create({}, "CIFAR-100 LT: SimCLR + GH!").path();
+  const fs::path odd = RunDirectory::create({}, "../…").path();
+  fs::current_path(before);
+  CHECK(first.filename() == "cifar-100-lt-simclr-gh-001");
+  CHECK(second.filename() == "cifar-100-lt-simclr-gh-002");
+  CHECK(odd.parent_path().filename() == "runs");
+}
+
+TEST_CASE("replacing a file leaves the old one when it cannot be done") {
+  const test::TemporaryDirectory dir;
+  write_file_atomically(dir / "a", "old");
+  write_file_atomically(dir / "a", "new");
+  CHECK(content(dir / "a") == "new");
+  CHECK_THROWS_AS(write_file_atomically(dir / "missing/a", "x"), Error);
+  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
+}
+
+TEST_CASE("a full disk is an error that says so, and the old file survives") {
+  if (::access("/dev/full", W_OK) != 0) return;
+  const test::TemporaryDirectory dir;
+  write_file_atomically(dir / "a", "old");
+  fs::create_symlink("/dev/full", dir / "a.tmp");
+  CHECK_THROWS_WITH(write_file_atomically(dir / "a", "new"), Catch::Contains("No space left"));
+  CHECK(content(dir / "a") == "old");
+}
+
+TEST_CASE("results carry their pictures beside them") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "x");
+  run.write_result({{"evaluator", "circle"}, {"moment", "end"}}, {{"data", "dots", "image/svg+xml", "<svg/>"}});
+  CHECK(content(dir / "r/results/00-end-circle-data.svg") == "<svg/>");
+  CHECK(content(dir / "r/results/00-end-circle.json").find("results/00-end-circle-data.svg") != std::string::npos);
+}
+
+TEST_CASE("the status says running, then how it ended") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "x");
+  RunStatus status(run);
+  CHECK(content(dir / "r/status.json").find("\"running\"") != std::string::npos);
+  status.running("train", 3, 10);
+  status.ended("failed", "the loss is nan");
+  const auto json = nlohmann::json::parse(content(dir / "r/status.json"));
+  CHECK(json["state"] == "failed");
+  CHECK(json["epoch"] == 3);
+  CHECK(json["message"] == "the loss is nan");
+}
+
+}  // namespace
