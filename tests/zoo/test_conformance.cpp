@@ -114,10 +114,3 @@ TEST_CASE("info finds a plugin by kind/id, id and name, and prints a block to pa
   CHECK(missing.error->code == Code::not_found);
   CHECK_THAT(missing.error->message, Contains("structure/zoo_cross"));
 }
-
-TEST_CASE("TEMP bundled", "[.temp]") {
-  for (const auto& f : fs::directory_iterator("/work/main/build/lib/ghhost/plugins")) {
-    const PluginReport report = inspect_in_child({}, f.path().string(), InspectDepth::check);
-    std::printf("%s\n", report.text.c_str());
-  }
-}

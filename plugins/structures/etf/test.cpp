@@ -1,4 +1,5 @@
 #include "support/plugin_fixture.hpp"
+#include "support/vectors.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -22,6 +23,21 @@ TEST_CASE("etf is a simplex for every K up to width + 1") {
       CHECK(etf->best_cosine(width) == Approx(-1.0 / (k - 1.0)));
     }
   }
+}
+
+TEST_CASE("etf has the Gram matrix of the published generator wherever that is a simplex", "[parity]") {
+  const auto file = test::find_vector("gh_etf");  // holds a published matrix, so it is not in this repository
+  if (!file) return;
+  int compared = 0;
+  for (int i = 0; file->has("case" + std::to_string(i) + "_M"); ++i) {
+    const std::string name = "case" + std::to_string(i);
+    const int64_t k = file->at(name + "_M").size(0), width = file->at(name + "_M").size(1);
+    if (k > width) continue;  // the generator accepts K = d+1 but does not give a simplex
+    const at::Tensor m = test::load<Structure>("etf", "points = " + std::to_string(k))->points(width, Random(3));
+    CHECK(test::largest_difference(m.matmul(m.t()), file->at(name + "_gram")) < 1e-12);
+    ++compared;
+  }
+  CHECK(compared >= 2);
 }
 
 TEST_CASE("etf depends on its random stream only") {

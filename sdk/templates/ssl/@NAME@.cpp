@@ -40,6 +40,8 @@ class @CLASS@ final : public gh::TwoViewMethod {
   // Log of the mean of exp(-t |x_i - x_j|^2) over all other samples j of the global batch, [B].
   at::Tensor uniformity(const at::Tensor& x) {
     const at::Tensor all = host().all_gather(x);
+    gh::require(all.size(0) > 1, gh::ErrorCode::shape,
+                "a batch of one sample has no others; set train.drop_last = true");
     const at::Tensor exponent = sharpness_ * (2 * x.matmul(all.t()) - 2);
     const at::Tensor self =
         at::arange(x.size(0), x.options().dtype(at::kLong)) + host().facts().rank * x.size(0);

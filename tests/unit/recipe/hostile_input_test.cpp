@@ -88,10 +88,10 @@ TEST_CASE("huge files are refused by size, large ones are read") {
 
 TEST_CASE("thousands of mistakes are all reported") {
   std::string text;
-  for (int i = 0; i < 20'000; ++i) text += "key_" + std::to_string(i) + " = 1\n";
+  for (int i = 0; i < 5'000; ++i) text += "key_" + std::to_string(i) + " = 1\n";
   const Loaded loaded = load(text + kMinimal);
-  CHECK(loaded.out.error_count() == 20'000);
-  CHECK(loaded.out.text().size() > 20'000);
+  CHECK(loaded.out.error_count() == 5'000);
+  CHECK(loaded.out.text().size() > 5'000);
 }
 
 TEST_CASE("an endless list of wrong elements is a handful of mistakes") {

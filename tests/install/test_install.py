@@ -1,0 +1,93 @@
+"""A stranger's way: install, scaffold a plugin of every kind, build it against the installed SDK, check it, run it, and swap it
+into the toy recipe of a host that is not rebuilt."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["GH_BUILD_DIR"])
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SHORT = ["train.epochs=4", "harmonize.warm_up=2"]
+# What the toy recipe needs changed for a new plugin of each kind.
+SWAPS = {
+    "ssl": ["method={id=NAME, projector=\"none\"}"],
+    "structure": ["harmonize.structure={id=NAME}"],
+    "allocator": ["harmonize.allocator={id=NAME}"],
+    "dataset": ["data={id=NAME}"],
+    "backbone": ["backbone={id=NAME, features=2}"],
+    "evaluator": ["+eval.1={id=NAME}"],
+}
+
+
+def call(*command, cwd=None):
+    done = subprocess.run([str(c) for c in command], cwd=cwd, capture_output=True, text=True, timeout=900)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+class InstalledSdk(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="ghhost-install-"))
+        cls.prefix = cls.dir / "prefix"
+        call("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.ghhost = cls.prefix / "bin/ghhost"
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir, ignore_errors=True)
+
+    def test_installed_host_runs_the_toy(self):
+        call(self.ghhost, "run", SOURCE / "recipes/toy.toml", *SHORT, "--out", self.dir / "toy", cwd=self.dir)
+        plugins = json.loads((self.dir / "toy/environment.json").read_text())["plugins"]
+        for plugin in plugins:
+            self.assertTrue(plugin["file"].startswith(str(self.prefix)), plugin["file"])
+
+    def test_a_new_plugin_of_every_kind_builds_checks_runs_and_swaps_in(self):
+        before = hashlib.sha256(self.ghhost.read_bytes()).hexdigest()
+        for kind in SWAPS:
+            with self.subTest(kind=kind):
+                self.try_kind(kind, f"my_{kind}")
+        self.assertEqual(hashlib.sha256(self.ghhost.read_bytes()).hexdigest(), before)
+
+    def try_kind(self, kind, name):
+        call(self.ghhost, "new-plugin", kind, name, cwd=self.dir)
+        folder = self.dir / name
+        call("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+             "-DCMAKE_BUILD_TYPE=Release")
+        call("cmake", "--build", folder / "build")
+        call("ctest", "--test-dir", folder / "build", "--output-on-failure", "--no-tests=error")
+        plugin = folder / "build" / f"{name}.so"
+        call(self.ghhost, "plugins", "check", plugin)
+        call(self.ghhost, "--plugin", plugin, "run", folder / "recipe.toml", "--out", self.dir / f"{name}-own")
+        swap = [change.replace("NAME", f'"{name}"') for change in SWAPS[kind]]
+        out = self.dir / f"{name}-swapped"
+        call(self.ghhost, "--plugin", plugin, "run", SOURCE / "recipes/toy.toml", *SHORT, *swap, "--out", out)
+        used = [p["name"] for p in json.loads((out / "environment.json").read_text())["plugins"]]
+        self.assertIn(name, used)
+
+    def test_another_libtorch_is_refused_at_configure_time(self):
+        config = self.prefix / "lib/cmake/ghsdk/ghsdkConfig.cmake"
+        if not config.exists():
+            config = next(self.prefix.rglob("ghsdkConfig.cmake"))
+        folder = self.dir / "refused"
+        call(self.ghhost, "new-plugin", "structure", "refused", cwd=self.dir)
+        other = self.dir / "other-torch"
+        (other / "include/ATen").mkdir(parents=True)
+        (other / "include/ATen/ATen.h").write_text("")
+        (other / "include/torch/headeronly").mkdir(parents=True)
+        (other / "include/torch/headeronly/version.h").write_text(
+            "#define TORCH_VERSION_MAJOR 1\n#define TORCH_VERSION_MINOR 2\n#define TORCH_VERSION_PATCH 3\n")
+        done = subprocess.run(["cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                               f"-DGH_TORCH_DIR={other}"], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("ghsdk was built with LibTorch", " ".join(done.stderr.split()))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
