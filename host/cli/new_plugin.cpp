@@ -22,10 +22,14 @@ struct NewPluginArguments {
   std::string kind, name, into;
 };
 
+fs::path program_prefix() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }
+
 fs::path template_directory(const std::string& kind) {
-  const fs::path program = fs::read_symlink("/proc/self/exe");
-  return program.parent_path().parent_path() / "share" / "ghhost" / "templates" / kind;
+  return program_prefix() / "share" / "ghhost" / "templates" / kind;
 }
+
+// A build tree is laid out like a prefix but holds no package to find.
+bool prefix_has_no_sdk(const fs::path& prefix) { return !fs::exists(prefix / "include" / "gh" / "component.hpp"); }
 
 std::string class_name(const std::string& name) {
   std::string out;
@@ -80,10 +84,14 @@ int new_plugin(const NewPluginArguments& arguments) {
   for (const fs::directory_entry& file : fs::directory_iterator(source))
     write_file_atomically(target / fill(file.path().filename().string(), arguments.name),
                           fill(read_text(file.path()), arguments.name));
-  fmt::print("{0}\nNext:\n  cmake -S {1} -B {1}/build && cmake --build {1}/build\n"
+  const fs::path prefix = program_prefix();
+  fmt::print("{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
              "  ghhost plugins check {1}/build/{2}.so\n"
              "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
-             target.string(), fs::proximate(target).string(), arguments.name);
+             target.string(), fs::proximate(target).string(), arguments.name, prefix.string());
+  if (prefix_has_no_sdk(prefix))
+    fmt::print("This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` and use that prefix.\n",
+               prefix.string());
   return kOk;
 }
 

@@ -1,5 +1,7 @@
 #include "eval/evaluation.hpp"
 
+#include "eval/evaluation_mode.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -58,7 +60,7 @@ const Features& EvaluationRun::features(const FeatureRequest& request) {
 
   at::NoGradGuard no_grad;
   const SampleTable& table = source_.splits.get(std::string(request.split));
-  source_.method.train(false);
+  const EvaluationMode evaluation(source_.method);
   const auto encoder = source_.method.encoder();
   std::vector<at::Tensor> rows;
   for (int64_t begin = 0; begin < table.size(); begin += kFeatureBatch) {
@@ -68,7 +70,6 @@ const Features& EvaluationRun::features(const FeatureRequest& request) {
     if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
     rows.push_back(x.to(at::kCPU, at::kFloat));
   }
-  source_.method.train(true);
   Features out{.x = at::cat(rows), .targets = table.targets, .class_names = table.class_names};
   return cache_.emplace(key, std::move(out)).first->second;
 }
@@ -79,6 +80,8 @@ std::shared_ptr<Encoder> EvaluationRun::clone_encoder() { return source_.method.
 
 void EvaluationRun::each_batch(const FeatureRequest& request, int64_t batch, int64_t epoch,
                                const std::function<bool(const at::Tensor&, const at::Tensor&)>& use) {
+  require(request.level == FeatureLevel::input, ErrorCode::invalid_param, "each_batch gives samples as the network sees them; ask "
+          "for FeatureLevel::input");
   require(batch >= 1, ErrorCode::invalid_param, "a batch needs at least one sample, got ", batch);
   const SampleTable& table = source_.splits.get(std::string(request.split));
   const at::Tensor order =

@@ -34,7 +34,7 @@ constexpr std::string_view kMachineName = "aarch64";
 
 // The `size` bytes at `offset`, if the file has them. Written so that no sum can overflow.
 std::optional<Bytes> slice(Bytes file, uint64_t offset, uint64_t size) {
-  if (offset + size > file.size()) return std::nullopt;
+  if (offset > file.size() || size > file.size() - offset) return std::nullopt;
   return file.subspan(offset, size);
 }
 

@@ -20,9 +20,9 @@ namespace {
 using Code = PluginErrorCode;
 
 // Sizes of SDK 1.0, the smallest there are.
-constexpr std::size_t kManifestSize0 = sizeof(gh_manifest_v1);
-constexpr std::size_t kComponentSize0 = sizeof(gh_component_v1);
-constexpr std::size_t kParamSize0 = sizeof(gh_param_v1);
+constexpr std::size_t kManifestSize0 = 96;
+constexpr std::size_t kComponentSize0 = 72;
+constexpr std::size_t kParamSize0 = 96;
 constexpr std::size_t kMaxText = 64 * 1024;
 constexpr uint32_t kMaxComponents = 1024;
 constexpr uint32_t kMaxParams = 4096;

@@ -25,8 +25,8 @@ class Diagnostics {
   void warning(Source source, std::string key, std::string message);
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
-  bool has_error_at(
-      const Source& source) const;  // exactly there; false for a source without position
+  // Exactly there; false for a source without position.
+  bool has_error_at(const Source& source) const;
   const std::vector<Diagnostic>& all() const { return items_; }
   // Text to quote from where `file` is not a file that can be read, such as the command line.
   void set_text(const std::string& file, std::string text);

@@ -132,7 +132,10 @@ class Loader {
     run_.recipe = *text;
     Diagnostics diagnostics;
     const std::optional<Table> table = parse_toml(*text, "recipe.toml", diagnostics);
-    if (!table) return problem("recipe.toml cannot be parsed: " + diagnostics.text());
+    if (!table) {
+      const Diagnostic& first = diagnostics.all().front();
+      return problem(fmt::format("recipe.toml, line {}: {}", first.source.line, first.message));
+    }
     flatten(*table, "");
     if (const std::string name = run_.value("name"); !name.empty()) run_.name = name;
   }

@@ -1,5 +1,7 @@
 #include "train/host_services.hpp"
 
+#include "eval/evaluation_mode.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -56,13 +58,12 @@ at::Tensor HostServices::embed_all(std::string_view views,
   const at::Tensor order = stage_samples_.defined() ? stage_samples_ : at::arange(train_.size(), at::kLong);
   const ViewMaker plain(train_, ViewPlan{.count = 1, .noise = 0}, facts_.seed);
   const ViewMaker& maker = views == "train" ? views_ : plain;
-  method_.train(false);
+  const EvaluationMode evaluation(method_);
   std::vector<at::Tensor> rows;
   for (int64_t begin = 0; begin < order.size(0); begin += facts_.batch) {
     const at::Tensor indices = order.slice(0, begin, std::min(order.size(0), begin + facts_.batch));
     rows.push_back(embed(maker.make(indices, progress_.epoch, 0).to(facts_.device, facts_.dtype)).to(at::kCPU));
   }
-  method_.train(true);
   return at::cat(rows);
 }
 

@@ -225,7 +225,6 @@ class Session {
       result.update(evaluation.results());
       directory.write_result(std::move(result), evaluation.pictures());
     }
-    components_.method->train(true);
   }
 
   const Recipe& recipe_;

@@ -108,19 +108,21 @@ void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
   Progress& progress = parts_.host.progress_now();
   progress = {.stage = stage.name, .stage_index = index, .epoch = 0, .epochs = stage.epochs, .step = 0, .steps = 0};
   parts_.method.train(true);
+  parts_.host.set_stage_samples({});
   parts_.method.begin_stage(parts_.host);
-  stage_samples_ = parts_.method.stage_samples();
-  parts_.host.set_stage_samples(stage_samples_);
-  const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
-  progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
-  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name, "' has ", samples,
-          " samples and drops batches shorter than ", parts_.plan.batch, "; lower train.batch");
 
   TrainableList trainables;
   parts_.method.trainable(trainables);
   if (parts_.harmonizer) parts_.harmonizer->trainable(trainables);
   optimizer_ = make_optimizer(parts_.recipe, std::move(trainables.parameters));
   require_complete_state();
+
+  stage_samples_ = parts_.method.stage_samples();
+  parts_.host.set_stage_samples(stage_samples_);
+  const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
+  progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
+  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name, "' has ", samples,
+          " samples and drops batches shorter than ", parts_.plan.batch, "; lower train.batch");
 }
 
 void Trainer::require_complete_state() {

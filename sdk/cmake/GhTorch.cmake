@@ -43,6 +43,9 @@ if(NOT GH_TORCH_ROOT)
     "CMAKE_PREFIX_PATH, or make `python3 -c 'import torch'` work. In the ghhost repository, `make build` sets it up.")
 endif()
 
+# Remembered, so that a later configure without the environment finds the same one.
+set(GH_TORCH_DIR "${GH_TORCH_ROOT}" CACHE PATH "LibTorch: the directory with include/ATen and lib/libtorch.so")
+
 file(STRINGS "${GH_TORCH_ROOT}/include/torch/headeronly/version.h" _gh_version REGEX "#define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX REPLACE "[^0-9;]" "" _gh_version "${_gh_version}")
 string(REPLACE ";" "." GH_TORCH_VERSION "${_gh_version}")

@@ -19,7 +19,7 @@ SWAPS = {
     "allocator": ["harmonize.allocator={id=NAME}"],
     "dataset": ["data={id=NAME}"],
     "backbone": ["backbone={id=NAME, features=2}"],
-    "evaluator": ["+eval.1={id=NAME}"],
+    "evaluator": ["+eval={id=NAME}"],
 }
 
 

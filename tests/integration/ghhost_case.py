@@ -30,6 +30,14 @@ class GhhostCase(unittest.TestCase):
         self.ghhost("run", TOY, *SHORT, *overrides, "--out", self.dir / out, **options)
         return self.dir / out
 
+    def flat_toy(self, *replacements):
+        """The toy recipe in one text, every default included, with replacements made."""
+        text = self.ghhost("check", TOY, "--resolved").stdout
+        for old, new in replacements:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        return text
+
     def metrics(self, run):
         """metrics.jsonl without what depends on the clock."""
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

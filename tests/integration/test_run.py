@@ -108,9 +108,8 @@ class Trouble(GhhostCase):
         self.assertIn("loss is", status["message"])
 
     def test_components_that_do_not_fit_are_refused_together_with_positions(self):
-        recipe = self.write("bad.toml", TOY.read_text()
-                            .replace("features = 2", "features = 3")
-                            .replace('{ id = "orthogonal" }', '{ id = "etf", points = 9 }'))
+        recipe = self.write("bad.toml", self.flat_toy(("features = 2", "features = 3"),
+                                                      ('id = "orthogonal"', 'id = "etf"\npoints = 9')))
         done = self.ghhost("run", recipe, "--out", self.dir / "a", expect=78)
         self.assertIn("a simplex in 3 dimensions has at most 4 points", done.stderr)
         self.assertIn("embeddings of width 2", done.stderr)
@@ -145,9 +144,8 @@ class CommandLine(GhhostCase):
         self.assertIn("nowhere.toml", done.stderr)
 
     def test_check_reports_every_mistake_at_once(self):
-        recipe = self.write("bad.toml", TOY.read_text()
-                            .replace("temperature", "temprature").replace("epochs = ", 'epochs = "many" # ')
-                            .replace('id = "mlp"', 'id = "mpl"'))
+        recipe = self.write("bad.toml", self.flat_toy(("projector", "projectr"), ("epochs = ", 'epochs = "many" # '),
+                                                      ('id = "mlp"', 'id = "mpl"')))
         done = self.ghhost("check", recipe, expect=78)
         self.assertEqual(len(re.findall(r"bad\.toml:\d+:\d+: error", done.stderr)), 3, done.stderr)
         self.assertIn("did you mean", done.stderr)
@@ -183,9 +181,9 @@ class Plugins(GhhostCase):
     def test_info_prints_a_block_that_can_be_pasted(self):
         text = self.ghhost("plugins", "info", "simclr").stdout
         block = "\n".join(line for line in text.splitlines() if re.match(r"\s*[a-z_]+ = ", line))
-        recipe = TOY.read_text()
+        recipe = self.flat_toy()
         start = recipe.index("[method]")
-        end = recipe.index("[harmonize]")
+        end = recipe.index("\n[", start)
         pasted = self.write("pasted.toml", recipe[:start] + "[method]\n" + block + "\n\n" + recipe[end:])
         self.ghhost("check", pasted)
 

@@ -112,6 +112,22 @@ TEST_CASE("random words in the headers never do harm") {
   SUCCEED();
 }
 
+TEST_CASE("an offset and a size whose sum wraps around lie outside the file") {
+  const std::string file = content_of(animal("sound"));
+  Elf64_Ehdr header;
+  std::memcpy(&header, file.data(), sizeof header);
+  for (int i = 0; i < header.e_phnum; ++i) {
+    std::string mutant = file;
+    const std::size_t at = header.e_phoff + static_cast<std::size_t>(i) * sizeof(Elf64_Phdr);
+    Elf64_Phdr segment;
+    std::memcpy(&segment, file.data() + at, sizeof segment);
+    segment.p_offset = ~uint64_t{0} - 15;
+    segment.p_filesz = 64;
+    std::memcpy(mutant.data() + at, &segment, sizeof segment);
+    CHECK(verdict(mutant) == "truncated");
+  }
+}
+
 TEST_CASE("bytes that are no file at all never do harm") {
   gh::Random random(3);
   for (int round = 0; round < 2000; ++round) {

@@ -35,6 +35,13 @@ TEST_CASE("keys keep the order of the file and know where they stand") {
     CHECK_FALSE(find_path(table, nothing));
 }
 
+TEST_CASE("keys written on one line, or indented, keep their order too") {
+  const Table table =
+      parsed("m = 1\n      k = 2\n  j = 3\nb = 4\na = 5\nt = { q = 1, c = 2, m = 3, a = 4 }\n");
+  CHECK(to_toml_value({table, {}}) ==
+        "{ m = 1, k = 2, j = 3, b = 4, a = 5, t = { q = 1, c = 2, m = 3, a = 4 } }");
+}
+
 TEST_CASE("syntax errors carry a position") {
   struct Case {
     std::string text;
@@ -49,6 +56,10 @@ TEST_CASE("syntax errors carry a position") {
       {"a = [1,\n2\n", 2},   // open list
       {"a = \n", 1},
       {"a b = 1\n", 1},
+      {"[.a]\n", 1},  // toml++ asserts on some of these in a debug build
+      {"[[.a]]\n", 1},
+      {"[a]\n[=]\n", 2},
+      {"x = { .a = 1 }\n", 1},
       {"x = 1\ny = \"\xff\xfe\"\n", 2},  // not UTF-8
   }));
   CAPTURE(text);
