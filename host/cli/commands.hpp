@@ -19,6 +19,7 @@ using Work = std::function<int()>;
 
 void add_run(CLI::App& app, const GlobalOptions& global, Work& work);
 void add_check(CLI::App& app, const GlobalOptions& global, Work& work);
+void add_keys(CLI::App& app, const GlobalOptions& global, Work& work);
 void add_plugins(CLI::App& app, const GlobalOptions& global, Work& work);
 void add_new_plugin(CLI::App& app, const GlobalOptions& global, Work& work);
 void add_report(CLI::App& app, const GlobalOptions& global, Work& work);

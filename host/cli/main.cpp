@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   Work work;
   add_run(app, global, work);
   add_check(app, global, work);
+  add_keys(app, global, work);
   add_plugins(app, global, work);
   add_new_plugin(app, global, work);
   add_report(app, global, work);

@@ -1,6 +1,7 @@
-// ghhost run and ghhost check.
+// ghhost run, check and keys: everything about recipes.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "plugins/inspect.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
@@ -84,6 +85,14 @@ int check(const RecipeArguments& arguments, const GlobalOptions& global) {
   return ok ? kOk : kBadRecipe;
 }
 
+int keys() {
+  for (const HostTable& table : host_tables()) {
+    if (!table.path.empty()) fmt::print(fmt::runtime(table.list ? "[[{}]]  " : "[{}]  "), table.path);
+    fmt::print("# {}\n{}\n", table.doc, schema_as_toml(table.schema, ""));
+  }
+  return kOk;
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, const GlobalOptions& global, Work& work) {
@@ -106,6 +115,12 @@ void add_check(CLI::App& app, const GlobalOptions& global, Work& work) {
   command->add_flag("--resolved", arguments->resolved, "Print the recipe with every default");
   command->footer("Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved");
   command->callback([=, &global, &work] { work = [=, &global] { return check(*arguments, global); }; });
+}
+
+void add_keys(CLI::App& app, const GlobalOptions&, Work& work) {
+  CLI::App* command = app.add_subcommand("keys", "Print the tables and keys of a recipe that are the host's own");
+  command->footer("Example:\n  ghhost keys\nParameters of components: ghhost plugins info ID");
+  command->callback([&work] { work = keys; });
 }
 
 }  // namespace gh::host

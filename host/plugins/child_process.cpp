@@ -98,6 +98,7 @@ void become_harmless(int output, const int* verdict) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   // What the parent had not printed yet is the parent's to print.
+  __fpurge(stdout);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);

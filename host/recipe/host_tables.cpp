@@ -88,7 +88,7 @@ constexpr Param kCosine[] = {
     gh::real("lr_min", "0.0", "learning rate at the end").at_least(0),
 };
 constexpr Param kTwoStage[] = {
-    gh::integer("warm_up", "10", "linear rise of the learning rate at the start of each stage")
+    gh::integer("warm_up", "10", "linear rise of the learning rate at the start")
         .at_least(0)
         .in("epochs"),
     gh::real("lr_split", "0.3", "learning rate at which GH takes over").above(0),
@@ -221,14 +221,15 @@ constexpr Rule kRules[] = {run_has_a_name, gh_starts_before_the_end, two_stages_
 // ---- listing ----
 
 void list_tables(const TableSpec& spec, const std::string& path, std::vector<HostTable>& out) {
-  if (spec.variants.empty()) out.push_back({path, spec.doc, spec.own_keys()});
+  const bool list = spec.presence == TableSpec::Presence::list;
+  if (spec.variants.empty()) out.push_back({path, spec.doc, spec.own_keys(), list});
   for (const Variant& variant : spec.variants) {
     // Each variant with an `id` of its own, since that is what one writes to have it.
     Schema keys = spec.own_keys();
     keys.front().choices = {variant.id};
     if (variant.id != spec.default_variant) keys.front().default_value.reset();
     keys.insert(keys.end(), variant.keys.begin(), variant.keys.end());
-    out.push_back({path, fmt::format("{}: {}", spec.doc, variant.doc), std::move(keys)});
+    out.push_back({path, fmt::format("{}: {}", spec.doc, variant.doc), std::move(keys), list});
   }
   for (const TableSpec& table : spec.tables) list_tables(table, join_path(path, table.name), out);
 }

@@ -65,6 +65,7 @@ struct HostTable {
   std::string path;
   std::string doc;
   Schema schema;
+  bool list = false;  // written [[path]]
 };
 const std::vector<HostTable>& host_tables();
 

@@ -6,6 +6,7 @@
 #include "report/page.hpp"
 #include "report/pictures.hpp"
 #include "report/tables.hpp"
+#include "run/run_directory.hpp"
 
 #include "gh/error.hpp"
 
@@ -109,7 +110,7 @@ void write_comparison(std::span<const std::filesystem::path> runs,
   require(!runs.empty(), ErrorCode::invalid_param, "a comparison needs at least one run directory");
   std::vector<RunRecord> records;
   for (const auto& directory : runs) records.push_back(load_run(directory));
-  replace_file(out, comparison_html(records));
+  write_file_atomically(out, comparison_html(records));
 }
 
 }  // namespace gh::host

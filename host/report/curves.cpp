@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace gh::host {
@@ -29,7 +31,7 @@ struct Timeline {
 Timeline timeline_of(const RunRecord& run) {
   Timeline out;
   double offset = 0, last = 0;
-  std::string stages;
+  std::vector<double> x;
   for (std::size_t i = 0; i < run.epochs.size(); ++i) {
     const EpochRecord& row = run.epochs[i];
     if (i > 0 && row.stage != run.epochs[i - 1].stage) {
@@ -38,12 +40,17 @@ Timeline timeline_of(const RunRecord& run) {
       out.x_label = "epoch, over all stages";
     }
     last = offset + static_cast<double>(row.epoch);
+    x.push_back(last);
     for (const auto& [name, value] : row.scalars) {
       PlotSeries& series = out.scalars[name];
       series.name = name;
-      series.x.push_back(last);
+      series.y.resize(i, std::numeric_limits<double>::quiet_NaN());  // not logged until now
       series.y.push_back(value);
     }
+  }
+  for (auto& [name, series] : out.scalars) {
+    series.y.resize(x.size(), std::numeric_limits<double>::quiet_NaN());
+    series.x = x;
   }
   if (const auto end = warm_up_end(run); end && *end > 0)
     out.marks.emplace(out.marks.begin(), static_cast<double>(*end), "end of warm-up");
@@ -59,8 +66,16 @@ double magnitude(const PlotSeries& series) {
   return most;
 }
 
-bool constant(const PlotSeries& series) {
-  return std::all_of(series.y.begin(), series.y.end(), [&](double v) { return v == series.y[0]; });
+// The one value a scalar ever had, where it was logged; nullopt when it changed or was never
+// finite.
+std::optional<double> constant_value(const PlotSeries& series) {
+  std::optional<double> value;
+  for (const double y : series.y) {
+    if (!std::isfinite(y)) continue;
+    if (value && *value != y) return std::nullopt;
+    value = y;
+  }
+  return value;
 }
 
 struct Panel {
@@ -118,9 +133,10 @@ std::string run_curves(const RunRecord& run) {
   std::string constants;
   for (auto& [name, series] : timeline.scalars) {
     const std::string family = family_of(name);
-    if (family != "loss" && series.y.size() > 1 && constant(series)) {
+    const auto value = constant_value(series);
+    if (family != "loss" && series.y.size() > 1 && value) {
       constants += fmt::format("{}<code>{}</code> = {}", constants.empty() ? "" : ", ",
-                               escape_html(name), format_number(series.y[0]));
+                               escape_html(name), format_number(value));
     } else {
       families[{rank(family), family}].push_back(std::move(series));
     }
@@ -130,8 +146,7 @@ std::string run_curves(const RunRecord& run) {
     for (const Panel& panel : panels_of(key.second, std::move(members)))
       out += draw(panel, timeline);
   out += "</div>\n";
-  if (!constants.empty())
-    out += "<p class=\"caption\">The same at every epoch: " + constants + ".</p>\n";
+  if (!constants.empty()) out += "<p class=\"caption\">Never changed: " + constants + ".</p>\n";
   return out;
 }
 

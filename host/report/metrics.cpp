@@ -1,5 +1,7 @@
 #include "report/metrics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -28,6 +30,11 @@ void add_column(MetricGroup& group, const ResultRecord& result, std::size_t colu
 }
 
 }  // namespace
+
+std::string epoch_beside(const std::string& label, int64_t epoch) {
+  const std::string text = fmt::format("epoch {}", epoch);
+  return label.find(text) == label.npos ? text : std::string();
+}
 
 std::vector<MetricGroup> metrics_by_moment(const RunRecord& run) {
   std::vector<MetricGroup> groups;

@@ -18,6 +18,9 @@ struct Moment {
   int64_t epoch = 0;
 };
 
+// "epoch 60" to stand beside a label; "" where the label says it already.
+std::string epoch_beside(const std::string& label, int64_t epoch);
+
 struct MetricRow {
   std::string name;
   std::vector<std::string> definitions;       // distinct ones; more than one is worth a warning

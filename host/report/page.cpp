@@ -2,14 +2,7 @@
 
 #include "report/format.hpp"
 
-#include "gh/error.hpp"
-
 #include <fmt/format.h>
-
-#include <fstream>
-#include <system_error>
-
-#include <unistd.h>
 
 namespace gh::host {
 namespace {
@@ -78,6 +71,8 @@ figcaption { margin-top: 0.5rem; }
 .plots + .caption { margin-top: 1.2rem; }
 .tables { display: flex; flex-wrap: wrap; gap: 1.4rem 2.4rem; margin-top: 0.8rem; }
 .tables figure { max-width: 100%; }
+.tables th, .tables td { padding-right: 0.9rem; }
+.tables thead .n { max-width: 7rem; }
 .scroll { overflow-x: auto; }
 .scroll + .scroll { margin-top: 1.6rem; }
 table { border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
@@ -90,7 +85,8 @@ thead th { color: var(--soft); font-weight: 500; font-size: 0.85rem; vertical-al
 thead small { display: block; font-size: 0.78rem; line-height: 1.4; }
 .metrics { width: 100%; }
 .metrics thead th:first-child { width: 100%; }
-.metrics thead .n { min-width: 8.5rem; white-space: normal; }
+thead .n { white-space: normal; max-width: 9rem; }
+.metrics thead .n { min-width: 10.5rem; max-width: none; }
 .metrics tbody th, .metrics tbody .n { padding-bottom: 0; border: 0; font-weight: 500; }
 .metrics tbody .n:last-child { font-weight: 650; }
 .even .metrics tbody .n:last-child { font-weight: 500; }
@@ -151,26 +147,6 @@ std::string html_folded(std::string_view heading, std::string_view content, Fold
 std::string state_badge(std::string_view state) {
   // The class is the state's own word; an unknown one simply has no colour.
   return fmt::format("<span class=\"badge {0}\">{0}</span>", escape_html(state));
-}
-
-void replace_file(const std::filesystem::path& file, std::string_view text) {
-  std::filesystem::path temporary = file;
-  temporary += fmt::format(".{}.tmp", ::getpid());
-  std::error_code error;
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out) {
-      std::filesystem::remove(temporary, error);
-      fail(ErrorCode::io, "cannot write ", temporary.string());
-    }
-  }
-  std::filesystem::rename(temporary, file, error);
-  if (!error) return;
-  const std::string reason = error.message();
-  std::filesystem::remove(temporary, error);
-  fail(ErrorCode::io, "cannot write ", file.string(), ": ", reason);
 }
 
 }  // namespace gh::host

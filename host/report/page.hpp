@@ -1,7 +1,6 @@
 // The frame of every page: head, style, foot.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -20,8 +19,5 @@ std::string html_folded(std::string_view heading, std::string_view content,
 
 // The state of a run as a small badge.
 std::string state_badge(std::string_view state);
-
-// Writes beside `file` and renames, so that no reader sees half of it. Throws gh::Error io.
-void replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace gh::host

@@ -38,7 +38,12 @@ Series& series_for(std::vector<Series>& all, const ResultRecord& result, const s
   return all.back();
 }
 
-std::string when(const ResultRecord& result) { return fmt::format("epoch {}", result.epoch); }
+// Which picture this is, and when it was taken unless the heading says so.
+std::string detail(const std::string& name, const std::string& heading,
+                   const ResultRecord& result) {
+  const std::string epoch = epoch_beside(heading, result.epoch);
+  return epoch.empty() ? name : name + " · " + epoch;
+}
 
 }  // namespace
 
@@ -76,10 +81,11 @@ std::string Gallery::row(std::span<const Figure> figures) {
 std::string run_pictures(const RunRecord& run, Gallery& gallery) {
   std::vector<Series> all;
   for (const ResultRecord& result : run.results)
-    for (const PictureRecord& picture : result.pictures)
+    for (const PictureRecord& picture : result.pictures) {
+      const std::string& heading = result.label.empty() ? result.moment : result.label;
       series_for(all, result, picture.name, true)
-          .figures.push_back(
-              {result.label.empty() ? result.moment : result.label, when(result), &picture});
+          .figures.push_back({heading, detail(picture.name, heading, result), &picture});
+    }
 
   std::string out;
   for (std::size_t i = 0; i < all.size();) {
@@ -95,7 +101,6 @@ std::string run_pictures(const RunRecord& run, Gallery& gallery) {
         stills.push_back({s.name, "same at every moment", s.figures.front().picture});
       } else {
         rows.push_back(s.figures);
-        for (Figure& f : rows.back()) f.detail = s.name + " · " + f.detail;
       }
     }
     if (!rows.empty() && stills.size() + rows.front().size() <= kRowLength) {
@@ -116,7 +121,7 @@ std::string compared_pictures(std::span<const RunRecord> runs, std::span<const s
     for (const ResultRecord& result : runs[i].results)
       for (const PictureRecord& picture : result.pictures) {
         auto& figures = series_for(all, result, picture.name, false).figures;
-        const Figure figure{labels[i], picture.name + " · " + when(result), &picture};
+        const Figure figure{labels[i], detail(picture.name, labels[i], result), &picture};
         // Later moments replace earlier ones of the same run.
         if (!figures.empty() && figures.back().heading == labels[i]) figures.pop_back();
         figures.push_back(figure);

@@ -6,9 +6,11 @@
 #include "report/page.hpp"
 #include "report/pictures.hpp"
 #include "report/tables.hpp"
+#include "run/run_directory.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace gh::host {
@@ -21,19 +23,35 @@ std::string notice(const std::vector<std::string>& lines) {
   return out + "</div>\n";
 }
 
+// "807 samples, 4 classes of 500 to 31".
+std::string training_set(const RunRecord& run) {
+  const std::string samples = fmt::format("{} samples", run.samples);
+  if (run.class_counts.size() < 2) return samples;
+  const auto [least, most] = std::minmax_element(run.class_counts.begin(), run.class_counts.end());
+  return fmt::format("{}, {} classes of {} to {}", samples, run.class_counts.size(), *most, *least);
+}
+
+// "2025-01-31T12:00:00Z" for people.
+std::string time_of_day(std::string text) {
+  if (text.size() != 20 || text[10] != 'T' || text[19] != 'Z') return text;
+  text[10] = ' ';
+  return text.substr(0, 19) + " UTC";
+}
+
 std::string heading(const RunRecord& run) {
   const StatusRecord& status = run.status;
   std::string out = fmt::format("<h1>{}</h1>\n", escape_html(run.name));
   if (const std::string what = composition(run); !what.empty())
     out += fmt::format("<p class=\"lead\">{}</p>\n", escape_html(what));
-  out += "<ul class=\"facts\">\n<li>" + state_badge(status.state) + "</li>\n";
+  out += fmt::format("<ul class=\"facts\">\n<li>{}</li>\n", state_badge(status.state));
   const auto fact = [&](const std::string& text) {
     out += fmt::format("<li>{}</li>\n", escape_html(text));
   };
   if (status.epochs > 0) fact(fmt::format("epoch {} of {}", status.epoch, status.epochs));
   if (status.seconds > 0) fact(format_duration(status.seconds));
+  if (run.samples > 0) fact(training_set(run));
   if (const std::string seed = run.value("seed"); !seed.empty()) fact("seed " + seed);
-  if (!status.updated.empty()) fact(status.updated);
+  if (!status.updated.empty()) fact(time_of_day(status.updated));
   out += "</ul>\n";
   if (status.state != "finished" && !status.message.empty()) out += notice({status.message});
   return out + notice(run.problems);
@@ -44,7 +62,7 @@ std::string numbers(const RunRecord& run) {
   for (const MetricGroup& group : metrics_by_moment(run)) {
     std::vector<Column> columns;
     for (const Moment& moment : group.moments)
-      columns.push_back({moment.label, fmt::format("epoch {}", moment.epoch)});
+      columns.push_back({moment.label, epoch_beside(moment.label, moment.epoch)});
     out += metric_table(group, columns);
   }
   return out;
@@ -69,7 +87,7 @@ std::string environment(const RunRecord& run) {
 }
 
 std::string verbatim(const std::string& text) {
-  return text.empty() ? "" : "<pre>" + escape_html(text) + "</pre>\n";
+  return text.empty() ? "" : fmt::format("<pre>{}</pre>\n", escape_html(text));
 }
 
 std::string made_by(const RunRecord& run) {
@@ -96,7 +114,7 @@ std::string report_html(const RunRecord& run) {
 }
 
 void write_report(const std::filesystem::path& run_directory) {
-  replace_file(run_directory / "report.html", report_html(load_run(run_directory)));
+  write_file_atomically(run_directory / "report.html", report_html(load_run(run_directory)));
 }
 
 }  // namespace gh::host

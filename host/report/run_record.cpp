@@ -77,6 +77,7 @@ class Loader {
     check_directory();
     load_recipe();
     load_status();
+    load_data();
     load_environment();
     load_epochs();
     load_results();
@@ -151,7 +152,8 @@ class Loader {
       return;
     }
     const Array& array = *value.as<Array>();
-    for (std::size_t i = 0; i < array.size(); ++i) flatten(array[i], path + "." + std::to_string(i));
+    for (std::size_t i = 0; i < array.size(); ++i)
+      flatten(array[i], path + "." + std::to_string(i));
   }
 
   void load_status() {
@@ -165,6 +167,15 @@ class Loader {
     status.epoch = count_of(*json, "epoch");
     status.epochs = count_of(*json, "epochs");
     status.seconds = number_of(*json, "seconds").value_or(0);
+  }
+
+  void load_data() {
+    if (!fs::exists(run_.directory / "data.json")) return;  // not opened yet
+    const auto json = read_json("data.json");
+    if (!json) return;
+    run_.samples = count_of(*json, "samples");
+    for (const Json& count : list_of(*json, "class_counts"))
+      if (count.is_number_integer()) run_.class_counts.push_back(count.get<int64_t>());
   }
 
   void load_environment() {

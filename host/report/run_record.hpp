@@ -79,6 +79,8 @@ struct RunRecord {
   std::string recipe;                         // text of recipe.toml
   std::map<std::string, std::string> values;  // "train.optimizer.lr" → "0.5", from the recipe
   StatusRecord status;
+  int64_t samples = 0;                // of the training set; 0: not known
+  std::vector<int64_t> class_counts;  // of the training set; may be empty
   std::vector<std::pair<std::string, std::string>> environment;  // without the plugins
   std::vector<PluginRecord> plugins;
   std::vector<EpochRecord> epochs;    // in order of training

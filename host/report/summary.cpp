@@ -32,13 +32,12 @@ std::string aligned(const Rows& rows) {
   for (std::size_t r = 0; r < rows.size(); ++r) {
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::string gap(widths[i] - display_width(rows[r][i]), ' ');
-      out += "| " + (i == 0 ? rows[r][i] + gap : gap + rows[r][i]) + " ";
+      out += fmt::format("| {}{} ", i == 0 ? rows[r][i] : gap, i == 0 ? gap : rows[r][i]);
     }
     out += "|\n";
     if (r > 0) continue;
     for (std::size_t i = 0; i < widths.size(); ++i)
-      out += i == 0 ? "|" + std::string(widths[i] + 2, '-')
-                    : "|" + std::string(widths[i] + 1, '-') + ":";
+      out += fmt::format("|{:-<{}}{}", "", widths[i] + 1, i == 0 ? "-" : ":");
     out += "|\n";
   }
   return out;
@@ -46,8 +45,10 @@ std::string aligned(const Rows& rows) {
 
 std::string group_text(const MetricGroup& group) {
   Rows rows = {{cell(group.evaluator)}};
-  for (const Moment& moment : group.moments)
-    rows[0].push_back(cell(moment.label) + fmt::format(" ({})", moment.epoch));
+  for (const Moment& moment : group.moments) {
+    const std::string epoch = epoch_beside(moment.label, moment.epoch);
+    rows[0].push_back(cell(moment.label) + (epoch.empty() ? "" : fmt::format(" ({})", epoch)));
+  }
   std::string definitions;
   for (const MetricRow& row : group.rows) {
     std::vector<std::string> line = format_numbers(row.values);
@@ -56,23 +57,26 @@ std::string group_text(const MetricGroup& group) {
     for (const std::string& definition : row.definitions)
       definitions += fmt::format("- {}: {}\n", cell(row.name), cell(definition));
   }
-  return aligned(rows) + (definitions.empty() ? "" : "\n" + definitions);
+  if (definitions.empty()) return aligned(rows);
+  return fmt::format("{}\n{}", aligned(rows), definitions);
 }
 
 }  // namespace
 
 std::string summary_text(const RunRecord& run) {
-  std::string out = "# " + cell(run.name) + "\n\n";
+  std::string out = fmt::format("# {}\n\n", cell(run.name));
   if (const std::string what = composition(run); !what.empty()) out += cell(what) + "\n";
   out += cell(run.status.state);
   if (run.status.epochs > 0)
     out += fmt::format(", epoch {} of {}", run.status.epoch, run.status.epochs);
-  if (run.status.seconds > 0) out += ", " + format_duration(run.status.seconds);
+  if (run.status.seconds > 0) out += fmt::format(", {}", format_duration(run.status.seconds));
   out += "\n";
   if (run.status.state != "finished" && !run.status.message.empty())
-    out += "\n" + cell(run.status.message) + "\n";
-  for (const std::string& problem : run.problems) out += "\nProblem: " + cell(problem) + "\n";
-  for (const MetricGroup& group : metrics_by_moment(run)) out += "\n" + group_text(group);
+    out += fmt::format("\n{}\n", cell(run.status.message));
+  for (const std::string& problem : run.problems)
+    out += fmt::format("\nProblem: {}\n", cell(problem));
+  for (const MetricGroup& group : metrics_by_moment(run))
+    out += fmt::format("\n{}", group_text(group));
   return out;
 }
 

@@ -116,8 +116,8 @@ std::string run_tables(const RunRecord& run) {
       const std::string& label = result->label.empty() ? result->moment : result->label;
       out += "<figure>";
       if (!still)
-        out += fmt::format("<header><b>{}</b> <span>epoch {}</span></header>\n", escape_html(label),
-                           result->epoch);
+        out += fmt::format("<header><b>{}</b> <span>{}</span></header>\n", escape_html(label),
+                           epoch_beside(label, result->epoch));
       out += html_table(table->columns, table->rows) + "</figure>\n";
     }
     out += "</div>\n";

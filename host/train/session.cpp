@@ -200,7 +200,7 @@ class Session {
   std::string label(const std::string& moment, int64_t epochs_done) const {
     if (moment == "start") return "untrained";
     const bool harmonized = plan_.harmonize && epochs_done > plan_.harmonize->tracker.warm_up;
-    return fmt::format("{}{}, epoch {}", recipe_.slot("method").id, harmonized ? " + GH" : "", epochs_done);
+    return recipe_.slot("method").id + (harmonized ? " + GH" : "");
   }
 
   void evaluate(RunDirectory& directory, const std::string& moment, int64_t epochs_done) {

@@ -45,7 +45,7 @@ double draw_legend(Canvas& canvas, const std::vector<PlotSeries>& series, double
     if (series[i].name.empty() || ++named > kMaxLegend) continue;
     const double width = 14 + text_width(series[i].name);
     place(width);
-    canvas.raw("<g fill=\"" + plot_color(i) + "\">").dot(at + 4, y + 8, 4);
+    canvas.raw("<g fill=\"").raw(plot_color(i)).raw("\">").dot(at + 4, y + 8, 4);
     canvas.raw("</g>").text(at + 12, y + 12, series[i].name, "");
     at += width + 12;
   }
@@ -254,9 +254,14 @@ std::string ScatterPlot::svg() const {
 
   Canvas canvas(side, title.empty() ? "scatter plot" : title);
   const double top = draw_title(canvas, title);
-  canvas.raw("<rect x=\"0.5\" y=\"" + px(top) + "\" width=\"" + px(side - 1) + "\" height=\"" +
-             px(side - 1) +
-             "\" rx=\"4\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.2\"/>\n");
+  const std::string edge = px(side - 1);
+  canvas.raw("<rect x=\"0.5\" y=\"")
+      .raw(px(top))
+      .raw("\" width=\"")
+      .raw(edge)
+      .raw("\" height=\"")
+      .raw(edge);
+  canvas.raw("\" rx=\"4\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\"0.2\"/>\n");
   (unit_circle ? draw_circle : draw_scales)(canvas, reach, top, side);
 
   std::vector<std::size_t> order(series_.size());
@@ -265,7 +270,7 @@ std::string ScatterPlot::svg() const {
     return dots.of_series[a].size() > dots.of_series[b].size();
   });
   for (const std::size_t k : order) {
-    canvas.raw("<g fill=\"" + plot_color(k) + "\" fill-opacity=\"0.6\">\n");
+    canvas.raw("<g fill=\"").raw(plot_color(k)).raw("\" fill-opacity=\"0.6\">\n");
     for (const std::size_t i : dots.of_series[k])
       canvas.dot(middle + series_[k].x[i] * scale, top + middle - series_[k].y[i] * scale, 2.4);
     canvas.raw("</g>\n");

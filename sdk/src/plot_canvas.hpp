@@ -98,14 +98,23 @@ inline Ticks nice_ticks(const Range& range, double wanted, double least_step) {
   return ticks;
 }
 
+// As many digits as tell two neighbouring ticks apart.
 inline std::string tick_label(double value, double step) {
-  if (std::abs(value) < 1e-6 * step) return "0";
-  if (std::abs(value) < 1e6 && step > 0.9e-4)
-    return fixed(value, std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9))));
-  std::array<char, 32> text;
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 4);
-  return {text.data(), end.ptr};
+  const double size = std::abs(value);
+  if (size < 1e-6 * step) return "0";
+  const int last_digit = static_cast<int>(std::floor(std::log10(step) + 1e-9));
+  if (size < 1e6 && (last_digit >= -4 || size > 0.01))
+    return fixed(value, std::max(0, -last_digit));
+  const int digits = static_cast<int>(std::floor(std::log10(size) + 1e-9)) - last_digit;
+  std::array<char, 64> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific, std::clamp(digits, 0, 16));
+  std::string text(buffer.data(), end.ptr);
+  std::size_t exponent = text.find('e');
+  if (text.find('.') == text.npos) return text;
+  while (text[exponent - 1] == '0') text.erase(--exponent, 1);
+  if (text[exponent - 1] == '.') text.erase(exponent - 1, 1);
+  return text;
 }
 
 // The little of SVG that both plots need, appended to one string.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Opens a run's report in headless Chromium and fails on console messages, requests or missing parts.
+"""Opens a run's report in headless Chromium and fails on console messages, outside references
+or parts that are missing.
 
 usage: test_report_in_browser.py RUN_DIRECTORY [PAGE]
 
@@ -68,6 +69,9 @@ def faults(dom, log, asked, page):
   for path in asked:
     if path not in (f"/{page}", "/favicon.ico"):
       yield f"request: {path}"
+  for address in re.findall(r"<[^>]*\s(?:src|href|xlink:href|srcset|data|action)=\"([^\"]*)", dom):
+    if not address.startswith(("data:", "#")):
+      yield f"reference to the outside: {address}"
   if "<h1>" not in dom:
     yield "the page has no heading"
   if re.search(r"<script\b", dom, re.IGNORECASE):

@@ -92,10 +92,11 @@ std::string outside_reference(std::string_view page) {
   std::string text(page);
   for (std::size_t at = text.find(kNamespace); at != text.npos; at = text.find(kNamespace, at))
     text.erase(at, kNamespace.size());
-  constexpr std::array<std::string_view, 6> kOutside = {"http://", "https://", "src=\"/",
-                                                        "@import", "<script",  "url("};
+  constexpr std::array<std::string_view, 5> kOutside = {"http://", "https://", "@import", "<script",
+                                                        "url("};
   for (const std::string_view sign : kOutside)
-    if (const std::size_t at = text.find(sign); at != text.npos) return text.substr(at, 60);
+    for (std::size_t at = text.find(sign); at != text.npos; at = text.find(sign, at + 1))
+      if (text.compare(at, 5, "url(#") != 0) return text.substr(at, 60);
   for (const std::string_view attribute : {"src=\"", "href=\""})
     for (std::size_t at = text.find(attribute); at != text.npos;
          at = text.find(attribute, at + 1)) {

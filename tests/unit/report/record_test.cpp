@@ -156,9 +156,9 @@ TEST_CASE("the summary is an aligned Markdown table with definitions") {
         "# toy\n\n"
         "simclr + GH (etf × sinkhorn) on gaussians with mlp\n"
         "finished, epoch 10 of 10, 1 min 15 s\n\n"
-        "| circle | at start (0) | at warm-up (4) | at end (10) |\n"
-        "|--------|-------------:|---------------:|------------:|\n"
-        "| share  |       0.1000 |              — |      0.2500 |\n\n"
+        "| circle | at start (epoch 0) | at warm-up (epoch 4) | at end (epoch 10) |\n"
+        "|--------|-------------------:|---------------------:|------------------:|\n"
+        "| share  |             0.1000 |                    — |            0.2500 |\n\n"
         "- share: smallest share of the circle\n");
 }
 

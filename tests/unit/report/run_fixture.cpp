@@ -79,6 +79,7 @@ id = "circle"
                     "\n",
                     epoch, 5.0 / epoch, epoch < 5 ? "null" : "0.25");
   write("metrics.jsonl", lines);
+  write("data.json", R"({"samples": 807, "class_counts": [500, 198, 78, 31]})");
   write("train.log", "first line\nlast line\n");
   write_result(0, "start", 0, "0.1");
   write_result(1, "warm-up", 4, "null");
