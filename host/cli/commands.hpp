@@ -1,4 +1,5 @@
-// The subcommands of ghhost. Each adds itself to the command line; its work runs when it was chosen and returns the exit code.
+// The subcommands of ghhost. Each adds itself to the command line; its work runs when it was chosen
+// and returns the exit code.
 #pragma once
 
 #include <CLI/CLI.hpp>

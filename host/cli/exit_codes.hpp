@@ -8,7 +8,7 @@ namespace gh::host {
 enum ExitCode : int {
   kOk = 0,
   kRunFailed = 1,
-  kUsage = 64,        // wrong arguments
+  kUsage = 64,  // wrong arguments
   kBadData = 65,
   kMissingInput = 66,  // recipe or data not there
   kInternal = 70,
@@ -19,11 +19,16 @@ enum ExitCode : int {
 
 inline int exit_code_for(ErrorCode code) {
   switch (code) {
-    case ErrorCode::invalid_param: return kBadRecipe;
-    case ErrorCode::missing_data: return kMissingInput;
-    case ErrorCode::io: return kIo;
-    case ErrorCode::internal: return kInternal;
-    default: return kRunFailed;
+    case ErrorCode::invalid_param:
+      return kBadRecipe;
+    case ErrorCode::missing_data:
+      return kMissingInput;
+    case ErrorCode::io:
+      return kIo;
+    case ErrorCode::internal:
+      return kInternal;
+    default:
+      return kRunFailed;
   }
 }
 

@@ -34,17 +34,20 @@ int guarded(const gh::host::Work& work) {
 
 int main(int argc, char** argv) {
   using namespace gh::host;
-  CLI::App app{"ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
+  CLI::App app{
+      "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
   app.require_subcommand(1);
   app.fallthrough();
-  app.footer("Examples:\n"
-             "  ghhost run recipes/toy.toml\n"
-             "  ghhost run recipes/toy.toml harmonize.weight=2 seed=1 --out runs/weight-2\n"
-             "  ghhost COMMAND --help");
+  app.footer(
+      "Examples:\n"
+      "  ghhost run recipes/toy.toml\n"
+      "  ghhost run recipes/toy.toml harmonize.weight=2 seed=1 --out runs/weight-2\n"
+      "  ghhost COMMAND --help");
   GlobalOptions global;
   global.command.assign(argv, argv + argc);
   app.add_option("--plugin", global.plugins,
-                 "Plugin file or directory to look in first; may be repeated. Then GHHOST_PLUGIN_PATH, the user's directory and "
+                 "Plugin file or directory to look in first; may be repeated. Then "
+                 "GHHOST_PLUGIN_PATH, the user's directory and "
                  "the bundled plugins.")
       ->type_name("PATH")
       ->expected(1)

@@ -29,7 +29,9 @@ fs::path template_directory(const std::string& kind) {
 }
 
 // A build tree is laid out like a prefix but holds no package to find.
-bool prefix_has_no_sdk(const fs::path& prefix) { return !fs::exists(prefix / "include" / "gh" / "component.hpp"); }
+bool prefix_has_no_sdk(const fs::path& prefix) {
+  return !fs::exists(prefix / "include" / "gh" / "component.hpp");
+}
 
 std::string class_name(const std::string& name) {
   std::string out;
@@ -47,7 +49,8 @@ std::string class_name(const std::string& name) {
 
 std::string fill(std::string text, const std::string& name) {
   const auto replace = [&text](std::string_view placeholder, const std::string& value) {
-    for (auto at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + value.size()))
+    for (auto at = text.find(placeholder); at != std::string::npos;
+         at = text.find(placeholder, at + value.size()))
       text.replace(at, placeholder.size(), value);
   };
   replace("@NAME@", name);
@@ -66,43 +69,58 @@ std::string read_text(const fs::path& file) {
 int new_plugin(const NewPluginArguments& arguments) {
   gh_kind kind;
   if (!kind_from_name(arguments.kind, kind)) {
-    fmt::print(stderr, "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, dataset, backbone and "
-               "evaluator\n", arguments.kind);
+    fmt::print(stderr,
+               "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
+               "dataset, backbone and "
+               "evaluator\n",
+               arguments.kind);
     return kUsage;
   }
   if (!std::regex_match(arguments.name, std::regex("[a-z][a-z0-9_]*"))) {
-    fmt::print(stderr, "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning with a letter\n",
+    fmt::print(stderr,
+               "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
+               "with a letter\n",
                arguments.name);
     return kUsage;
   }
   const fs::path source = template_directory(arguments.kind);
-  require(fs::is_directory(source), ErrorCode::missing_data, "templates are not installed beside this program: ",
-          source.string());
+  require(fs::is_directory(source), ErrorCode::missing_data,
+          "templates are not installed beside this program: ", source.string());
   const fs::path target = fs::absolute(arguments.into.empty() ? arguments.name : arguments.into);
-  require(!fs::exists(target), ErrorCode::io, target.string(), " exists; remove it or choose another place with --into");
+  require(!fs::exists(target), ErrorCode::io, target.string(),
+          " exists; remove it or choose another place with --into");
   fs::create_directories(target);
   for (const fs::directory_entry& file : fs::directory_iterator(source))
     write_file_atomically(target / fill(file.path().filename().string(), arguments.name),
                           fill(read_text(file.path()), arguments.name));
   const fs::path prefix = program_prefix();
-  fmt::print("{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
-             "  ghhost plugins check {1}/build/{2}.so\n"
-             "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
-             target.string(), fs::proximate(target).string(), arguments.name, prefix.string());
+  fmt::print(
+      "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
+      "  ghhost plugins check {1}/build/{2}.so\n"
+      "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
+      target.string(), fs::proximate(target).string(), arguments.name, prefix.string());
   if (prefix_has_no_sdk(prefix))
-    fmt::print("This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` and use that prefix.\n",
-               prefix.string());
+    fmt::print(
+        "This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` "
+        "and use that prefix.\n",
+        prefix.string());
   return kOk;
 }
 
 }  // namespace
 
 void add_new_plugin(CLI::App& app, const GlobalOptions&, Work& work) {
-  CLI::App* command = app.add_subcommand("new-plugin", "Write a plugin that builds and runs as it is");
+  CLI::App* command =
+      app.add_subcommand("new-plugin", "Write a plugin that builds and runs as it is");
   const auto arguments = std::make_shared<NewPluginArguments>();
-  command->add_option("KIND", arguments->kind, "ssl, structure, allocator, dataset, backbone or evaluator")->required();
-  command->add_option("NAME", arguments->name, "Name and id: small letters, digits and _")->required();
-  command->add_option("--into", arguments->into, "Folder to create; default: NAME")->type_name("DIR");
+  command
+      ->add_option("KIND", arguments->kind,
+                   "ssl, structure, allocator, dataset, backbone or evaluator")
+      ->required();
+  command->add_option("NAME", arguments->name, "Name and id: small letters, digits and _")
+      ->required();
+  command->add_option("--into", arguments->into, "Folder to create; default: NAME")
+      ->type_name("DIR");
   command->footer("Example:\n  ghhost new-plugin ssl my_method");
   command->callback([=, &work] { work = [=] { return new_plugin(*arguments); }; });
 }

@@ -20,14 +20,16 @@ struct PluginArguments {
 };
 
 nlohmann::ordered_json to_json(const PluginFile& file) {
-  nlohmann::ordered_json out = {{"file", file.file.string()}, {"origin", file.origin}, {"usable", file.usable()}};
+  nlohmann::ordered_json out = {
+      {"file", file.file.string()}, {"origin", file.origin}, {"usable", file.usable()}};
   if (file.note) {
     out["name"] = file.note->name;
     out["version"] = file.note->version;
     out["provides"] = file.note->provides;
     out["built_with"] = file.note->fingerprint;
   }
-  if (file.error) out["error"] = {{"code", name_of(file.error->code)}, {"message", file.error->message}};
+  if (file.error)
+    out["error"] = {{"code", name_of(file.error->code)}, {"message", file.error->message}};
   if (file.shadowed_by) out["shadowed_by"] = file.shadowed_by->string();
   return out;
 }
@@ -38,11 +40,12 @@ void print_list(const Registry& registry) {
     if (file.note) width = std::max(width, file.note->name.size());
   for (const PluginFile& file : registry.files()) {
     if (file.error) {
-      fmt::print("refused  {}\n         {}: {}\n", file.file.string(), name_of(file.error->code), file.error->message);
+      fmt::print("refused  {}\n         {}: {}\n", file.file.string(), name_of(file.error->code),
+                 file.error->message);
       continue;
     }
-    fmt::print("{}{:<{}}  {:<8}  {}  ({})\n", file.shadowed_by ? "shadowed " : "", file.note->name, width,
-               file.note->version, fmt::join(file.note->provides, ", "), file.origin);
+    fmt::print("{}{:<{}}  {:<8}  {}  ({})\n", file.shadowed_by ? "shadowed " : "", file.note->name,
+               width, file.note->version, fmt::join(file.note->provides, ", "), file.origin);
     if (file.shadowed_by) fmt::print("         {} comes first\n", file.shadowed_by->string());
   }
   fmt::print("\nLooked in:\n");
@@ -63,7 +66,8 @@ int list(const PluginArguments& arguments, const GlobalOptions& global) {
 }
 
 int inspect(const PluginArguments& arguments, const GlobalOptions& global, InspectDepth depth) {
-  const PluginReport report = inspect_in_child(default_search_path(global.plugins), arguments.what, depth);
+  const PluginReport report =
+      inspect_in_child(default_search_path(global.plugins), arguments.what, depth);
   if (arguments.json) {
     fmt::print("{}\n", report.json);
     return report.ok() ? kOk : kBadRecipe;
@@ -80,14 +84,15 @@ int inspect(const PluginArguments& arguments, const GlobalOptions& global, Inspe
   return kOk;
 }
 
-void add_inspection(CLI::App& parent, const char* name, const char* doc, const char* example, InspectDepth depth,
-                    const GlobalOptions& global, Work& work) {
+void add_inspection(CLI::App& parent, const char* name, const char* doc, const char* example,
+                    InspectDepth depth, const GlobalOptions& global, Work& work) {
   CLI::App* command = parent.add_subcommand(name, doc);
   const auto arguments = std::make_shared<PluginArguments>();
   command->add_option("WHAT", arguments->what, "A file, kind/id, id or plugin name")->required();
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer(example);
-  command->callback([=, &global, &work] { work = [=, &global] { return inspect(*arguments, global, depth); }; });
+  command->callback(
+      [=, &global, &work] { work = [=, &global] { return inspect(*arguments, global, depth); }; });
 }
 
 }  // namespace
@@ -98,16 +103,21 @@ void add_plugins(CLI::App& app, const GlobalOptions& global, Work& work) {
   plugins->fallthrough();
   plugins->footer("Examples:\n  ghhost plugins list\n  ghhost plugins info simclr");
 
-  CLI::App* command = plugins->add_subcommand("list", "What is on the search path; runs no plugin code");
+  CLI::App* command =
+      plugins->add_subcommand("list", "What is on the search path; runs no plugin code");
   const auto arguments = std::make_shared<PluginArguments>();
   command->add_flag("--json", arguments->json, "Print JSON");
   command->footer("Example:\n  ghhost plugins list --json");
-  command->callback([=, &global, &work] { work = [=, &global] { return list(*arguments, global); }; });
+  command->callback(
+      [=, &global, &work] { work = [=, &global] { return list(*arguments, global); }; });
 
-  add_inspection(*plugins, "info", "What a plugin offers: components, parameters, a block to paste into a recipe",
+  add_inspection(*plugins, "info",
+                 "What a plugin offers: components, parameters, a block to paste into a recipe",
                  "Example:\n  ghhost plugins info sinkhorn", InspectDepth::info, global, work);
-  add_inspection(*plugins, "check", "Load a plugin in a child process and try each component against its contract",
-                 "Example:\n  ghhost plugins check build/my_method.so", InspectDepth::check, global, work);
+  add_inspection(*plugins, "check",
+                 "Load a plugin in a child process and try each component against its contract",
+                 "Example:\n  ghhost plugins check build/my_method.so", InspectDepth::check, global,
+                 work);
 }
 
 }  // namespace gh::host

@@ -1,7 +1,7 @@
 // ghhost report and ghhost version.
+#include "report/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
-#include "report/report.hpp"
 #include "run/environment.hpp"
 
 #include <fmt/format.h>
@@ -44,16 +44,21 @@ int version(bool json) {
 }  // namespace
 
 void add_report(CLI::App& app, const GlobalOptions&, Work& work) {
-  CLI::App* command = app.add_subcommand("report", "Write the report of a run again, or several runs side by side");
+  CLI::App* command =
+      app.add_subcommand("report", "Write the report of a run again, or several runs side by side");
   const auto arguments = std::make_shared<ReportArguments>();
   command->add_option("RUN", arguments->runs, "Run directories")->required();
-  command->add_option("--out", arguments->out, "File for several runs; default: comparison.html")->type_name("FILE");
-  command->footer("Examples:\n  ghhost report runs/toy-001\n  ghhost report runs/toy-001 runs/toy-002 --out both.html");
+  command->add_option("--out", arguments->out, "File for several runs; default: comparison.html")
+      ->type_name("FILE");
+  command->footer(
+      "Examples:\n  ghhost report runs/toy-001\n  ghhost report runs/toy-001 runs/toy-002 --out "
+      "both.html");
   command->callback([=, &work] { work = [=] { return report(*arguments); }; });
 }
 
 void add_version(CLI::App& app, const GlobalOptions&, Work& work) {
-  CLI::App* command = app.add_subcommand("version", "Print versions of program, SDK, LibTorch and compiler");
+  CLI::App* command =
+      app.add_subcommand("version", "Print versions of program, SDK, LibTorch and compiler");
   const auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "Print JSON");
   command->footer("Example:\n  ghhost version --json");

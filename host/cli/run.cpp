@@ -53,7 +53,8 @@ int show_outcome(const RunOutcome& outcome, bool json) {
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
-    if (outcome.interrupted) fmt::print("Stopped by a signal; state saved in {}\n", outcome.directory.string());
+    if (outcome.interrupted)
+      fmt::print("Stopped by a signal; state saved in {}\n", outcome.directory.string());
   }
   return outcome.interrupted ? kInterrupted : kOk;
 }
@@ -65,8 +66,9 @@ int run(const RecipeArguments& arguments, const GlobalOptions& global) {
   fmt::print(stderr, "{}", diagnostics.text());
   if (diagnostics.has_errors()) return kBadRecipe;
   Console console;
-  return show_outcome(run_recipe(recipe, registry, {.out = arguments.out, .command = global.command}, console),
-                      arguments.json);
+  return show_outcome(
+      run_recipe(recipe, registry, {.out = arguments.out, .command = global.command}, console),
+      arguments.json);
 }
 
 int check(const RecipeArguments& arguments, const GlobalOptions& global) {
@@ -87,7 +89,8 @@ int check(const RecipeArguments& arguments, const GlobalOptions& global) {
 
 int keys() {
   for (const HostTable& table : host_tables()) {
-    if (!table.path.empty()) fmt::print(fmt::runtime(table.list ? "[[{}]]  " : "[{}]  "), table.path);
+    if (!table.path.empty())
+      fmt::print(fmt::runtime(table.list ? "[[{}]]  " : "[{}]  "), table.path);
     fmt::print("# {}\n{}\n", table.doc, schema_as_toml(table.schema, ""));
   }
   return kOk;
@@ -99,26 +102,34 @@ void add_run(CLI::App& app, const GlobalOptions& global, Work& work) {
   CLI::App* command = app.add_subcommand("run", "Train and evaluate what a recipe says");
   const auto arguments = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *arguments);
-  command->add_option("--out", arguments->out, "Run directory, new or empty; default: runs/<name>-NNN")->type_name("DIR");
-  command->footer("Examples:\n"
-                  "  ghhost run recipes/toy.toml\n"
-                  "  ghhost run recipes/toy.toml data.longtail.ratio=64 '~harmonize' --out runs/simclr-64\n"
-                  "Exit codes: 0 done, 75 stopped by a signal with the state saved, 78 recipe or plugin refused,\n"
-                  "66 data missing, 74 reading or writing failed, 64 wrong arguments, 1 anything else.");
-  command->callback([=, &global, &work] { work = [=, &global] { return run(*arguments, global); }; });
+  command
+      ->add_option("--out", arguments->out, "Run directory, new or empty; default: runs/<name>-NNN")
+      ->type_name("DIR");
+  command->footer(
+      "Examples:\n"
+      "  ghhost run recipes/toy.toml\n"
+      "  ghhost run recipes/toy.toml data.longtail.ratio=64 '~harmonize' --out runs/simclr-64\n"
+      "Exit codes: 0 done, 75 stopped by a signal with the state saved, 78 recipe or plugin "
+      "refused,\n"
+      "66 data missing, 74 reading or writing failed, 64 wrong arguments, 1 anything else.");
+  command->callback(
+      [=, &global, &work] { work = [=, &global] { return run(*arguments, global); }; });
 }
 
 void add_check(CLI::App& app, const GlobalOptions& global, Work& work) {
-  CLI::App* command = app.add_subcommand("check", "Validate a recipe without building or reading anything");
+  CLI::App* command =
+      app.add_subcommand("check", "Validate a recipe without building or reading anything");
   const auto arguments = std::make_shared<RecipeArguments>();
   add_recipe_arguments(*command, *arguments);
   command->add_flag("--resolved", arguments->resolved, "Print the recipe with every default");
   command->footer("Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved");
-  command->callback([=, &global, &work] { work = [=, &global] { return check(*arguments, global); }; });
+  command->callback(
+      [=, &global, &work] { work = [=, &global] { return check(*arguments, global); }; });
 }
 
 void add_keys(CLI::App& app, const GlobalOptions&, Work& work) {
-  CLI::App* command = app.add_subcommand("keys", "Print the tables and keys of a recipe that are the host's own");
+  CLI::App* command =
+      app.add_subcommand("keys", "Print the tables and keys of a recipe that are the host's own");
   command->footer("Example:\n  ghhost keys\nParameters of components: ghhost plugins info ID");
   command->callback([&work] { work = keys; });
 }

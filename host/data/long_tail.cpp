@@ -13,7 +13,8 @@
 namespace gh::host {
 namespace {
 
-// NumPy's legacy shuffle: from the end, partner drawn from 0…i by masked rejection of 32-bit outputs.
+// NumPy's legacy shuffle: from the end, partner drawn from 0…i by masked rejection of 32-bit
+// outputs.
 void shuffle(std::vector<int64_t>& values, std::mt19937& generator) {
   for (std::size_t i = values.size(); i-- > 1;) {
     const uint32_t limit = static_cast<uint32_t>(i);
@@ -37,7 +38,8 @@ int64_t kept(const LongTail& law, std::size_t c, std::size_t classes, std::size_
 at::Tensor thin(const at::Tensor& labels, const LongTail& law) {
   require(labels.dim() == 1 && labels.scalar_type() == at::kLong, ErrorCode::unsupported,
           "a long tail needs one class label a sample");
-  require(law.ratio >= 1, ErrorCode::invalid_param, "longtail.ratio must be at least 1, got ", law.ratio);
+  require(law.ratio >= 1, ErrorCode::invalid_param, "longtail.ratio must be at least 1, got ",
+          law.ratio);
   std::vector<std::vector<int64_t>> members;
   const auto label = labels.accessor<int64_t, 1>();
   for (int64_t i = 0; i < labels.size(0); ++i) {
@@ -53,8 +55,8 @@ at::Tensor thin(const at::Tensor& labels, const LongTail& law) {
   for (std::size_t c = 0; c < members.size(); ++c) {
     shuffle(members[c], generator);
     const int64_t wanted = kept(law, c, members.size(), largest);
-    require(wanted >= 1, ErrorCode::invalid_param, "longtail.ratio = ", law.ratio, " leaves class ", c,
-            " without samples; the largest class has ", largest);
+    require(wanted >= 1, ErrorCode::invalid_param, "longtail.ratio = ", law.ratio, " leaves class ",
+            c, " without samples; the largest class has ", largest);
     const std::size_t n = std::min<std::size_t>(members[c].size(), wanted);
     chosen.insert(chosen.end(), members[c].begin(), members[c].begin() + n);
   }

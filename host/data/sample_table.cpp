@@ -21,8 +21,8 @@ class RowSink final : public SampleSink {
   bool filled() const { return filled_; }
 
   void vector(std::span<const float> values) override {
-    require(static_cast<int64_t>(values.size()) == width_, ErrorCode::shape, "a vector of ", values.size(),
-            " values, the split announced ", width_);
+    require(static_cast<int64_t>(values.size()) == width_, ErrorCode::shape, "a vector of ",
+            values.size(), " values, the split announced ", width_);
     std::copy(values.begin(), values.end(), rows_.data_ptr<float>() + row_ * width_);
     filled_ = true;
   }
@@ -31,7 +31,8 @@ class RowSink final : public SampleSink {
 
  private:
   [[noreturn]] static void refuse() {
-    fail(ErrorCode::unsupported, "this version of ghhost trains on vectors; the data set gives images");
+    fail(ErrorCode::unsupported,
+         "this version of ghhost trains on vectors; the data set gives images");
   }
   const at::Tensor& rows_;
   int64_t width_;
@@ -41,11 +42,13 @@ class RowSink final : public SampleSink {
 
 void check_targets(const Split& split, const at::Tensor& targets, std::string_view name) {
   if (split.target_kind() == TargetKind::none) return;
-  require(targets.defined() && targets.dim() >= 1 && targets.size(0) == split.size(), ErrorCode::shape, "split '",
-          name, "' has ", split.size(), " samples but targets of another number");
+  require(targets.defined() && targets.dim() >= 1 && targets.size(0) == split.size(),
+          ErrorCode::shape, "split '", name, "' has ", split.size(),
+          " samples but targets of another number");
 }
 
-at::Tensor read_samples(const Split& split, const std::vector<int64_t>& shape, std::string_view name) {
+at::Tensor read_samples(const Split& split, const std::vector<int64_t>& shape,
+                        std::string_view name) {
   std::vector<int64_t> full = {split.size()};
   full.insert(full.end(), shape.begin(), shape.end());
   const at::Tensor samples = at::empty(full, at::kFloat);
@@ -74,10 +77,12 @@ at::Tensor SampleTable::class_counts() const {
 SampleTable read_split(const Dataset& dataset, std::string_view name, uint64_t seed,
                        const std::optional<LongTail>& long_tail) {
   const auto split = dataset.open(name, seed);
-  require(split != nullptr, ErrorCode::internal, "the data set opened nothing for split '", name, "'");
+  require(split != nullptr, ErrorCode::internal, "the data set opened nothing for split '", name,
+          "'");
   require(split->size() > 0, ErrorCode::missing_data, "split '", name, "' is empty");
   const std::vector<int64_t> shape = split->sample_shape();
-  require(!shape.empty(), ErrorCode::unsupported, "split '", name, "' has samples of different sizes");
+  require(!shape.empty(), ErrorCode::unsupported, "split '", name,
+          "' has samples of different sizes");
 
   SampleTable table;
   table.split = name;
@@ -115,7 +120,8 @@ at::Tensor ViewMaker::make(const at::Tensor& indices, int64_t epoch, int64_t vie
   float* values = out.data_ptr<float>();
   for (int64_t i = 0; i < indices.size(0); ++i) {
     Random random(key, static_cast<uint64_t>(index[i] * plan_.count + view));
-    for (int64_t j = 0; j < width; ++j) values[i * width + j] += static_cast<float>(plan_.noise * random.normal());
+    for (int64_t j = 0; j < width; ++j)
+      values[i * width + j] += static_cast<float>(plan_.noise * random.normal());
   }
   return out;
 }

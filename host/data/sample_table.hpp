@@ -1,5 +1,5 @@
-// A split in memory, and the views drawn from it. Views are a pure function of seed, epoch, sample and view number, so batches are
-// the same in whatever order they are made.
+// A split in memory, and the views drawn from it. Views are a pure function of seed, epoch, sample
+// and view number, so batches are the same in whatever order they are made.
 #pragma once
 
 #include "data/long_tail.hpp"
@@ -41,7 +41,8 @@ struct ViewPlan {
 class ViewMaker {
  public:
   ViewMaker(const SampleTable& table, ViewPlan plan, uint64_t seed);
-  // Positions in the table, shuffled by epoch. `subset` ([n] int64, or undefined for all) is what is shuffled.
+  // Positions in the table, shuffled by epoch. `subset` ([n] int64, or undefined for all) is what
+  // is shuffled.
   at::Tensor order(int64_t epoch, const at::Tensor& subset) const;
   // View `view` of the given samples in the given epoch: [n, …].
   at::Tensor make(const at::Tensor& indices, int64_t epoch, int64_t view) const;

@@ -18,8 +18,8 @@
 
 namespace gh::host {
 
-// The splits of a run's data set. "train" is the thinned training set, "train:full" the same before thinning; others are read
-// when first asked for.
+// The splits of a run's data set. "train" is the thinned training set, "train:full" the same before
+// thinning; others are read when first asked for.
 class SplitStore {
  public:
   SplitStore(const Dataset& dataset, uint64_t seed, const SampleTable& train);
@@ -60,7 +60,8 @@ class EvaluationRun final : public Evaluation {
   void metric(std::string_view name, double value, std::string_view definition) override;
   void table(std::string_view name, std::string_view caption, std::span<const std::string> columns,
              std::span<const std::vector<std::string>> rows) override;
-  void picture(std::string_view name, std::string_view caption, std::string_view mime, std::string_view bytes) override;
+  void picture(std::string_view name, std::string_view caption, std::string_view mime,
+               std::string_view bytes) override;
   void say(Severity severity, std::string_view message) override;
   void* query(const char*) override { return nullptr; }
 
@@ -69,7 +70,8 @@ class EvaluationRun final : public Evaluation {
   const std::vector<RunDirectory::Picture>& pictures() const { return pictures_; }
 
  private:
-  at::Tensor input(const SampleTable& table, const at::Tensor& indices, std::string_view views, int64_t epoch) const;
+  at::Tensor input(const SampleTable& table, const at::Tensor& indices, std::string_view views,
+                   int64_t epoch) const;
 
   EvaluationSource source_;
   std::string evaluator_;

@@ -17,7 +17,9 @@ namespace {
 class LoggedReport final : public AssignReport {
  public:
   explicit LoggedReport(const Harmonizer::Log& log) : log_(log) {}
-  void scalar(std::string_view name, double value) override { log_("allocator_" + std::string(name), value); }
+  void scalar(std::string_view name, double value) override {
+    log_("allocator_" + std::string(name), value);
+  }
 
  private:
   const Harmonizer::Log& log_;
@@ -49,8 +51,8 @@ Certificate certify(const at::Tensor& points) {
   return out;
 }
 
-Harmonizer::Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator, at::Tensor labels,
-                       int64_t samples, at::ScalarType dtype, Log log)
+Harmonizer::Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator,
+                       at::Tensor labels, int64_t samples, at::ScalarType dtype, Log log)
     : plan_(plan),
       points_(points.to(dtype, /*non_blocking=*/false, /*copy=*/true)),
       allocator_(allocator),
@@ -77,8 +79,8 @@ void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& indices, Ra
   LoggedReport report(log_);
   const at::Tensor centres = allocator_.fit(request, report);
   if (!centres.defined()) return;
-  require(centres.sizes() == points_.sizes(), ErrorCode::shape, "the allocator fitted centres ", centres.sizes(),
-          " for points ", points_.sizes());
+  require(centres.sizes() == points_.sizes(), ErrorCode::shape, "the allocator fitted centres ",
+          centres.sizes(), " for points ", points_.sizes());
   at::NoGradGuard no_grad;
   points_.copy_(centres);
 }
@@ -87,7 +89,8 @@ double Harmonizer::weight(int64_t epoch) const {
   const int64_t number = epoch - plan_.tracker.warm_up + 1;  // of the epochs with GH, from 1
   if (number <= 0) return 0;
   if (plan_.ramp == 0) return plan_.weight;
-  return plan_.weight * std::min(1.0, static_cast<double>(number) / static_cast<double>(plan_.ramp));
+  return plan_.weight *
+         std::min(1.0, static_cast<double>(number) / static_cast<double>(plan_.ramp));
 }
 
 at::Tensor Harmonizer::logits(const at::Tensor& z) const {
@@ -105,13 +108,13 @@ at::Tensor Harmonizer::targets(const at::Tensor& t, const at::Tensor& indices) {
   if (labels_.defined()) request.labels = labels_.index_select(0, indices);
   LoggedReport report(log_);
   const at::Tensor q = allocator_.assign(request, report);
-  require(q.sizes() == t.sizes(), ErrorCode::shape, "the allocator returned targets ", q.sizes(), " for logits ",
-          t.sizes());
+  require(q.sizes() == t.sizes(), ErrorCode::shape, "the allocator returned targets ", q.sizes(),
+          " for logits ", t.sizes());
   return q.detach();
 }
 
-at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices, bool track,
-                            int64_t epoch) {
+at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices,
+                            bool track, int64_t epoch) {
   const double w = weight(epoch);
   if (w == 0) {
     at::NoGradGuard no_grad;

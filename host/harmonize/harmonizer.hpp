@@ -1,10 +1,11 @@
-// Geometric Harmonization around any method: pulls the two embeddings of each sample towards the point that the allocator gives
-// the other one.
+// Geometric Harmonization around any method: pulls the two embeddings of each sample towards the
+// point that the allocator gives the other one.
 //
 //   t_v = unit rows of z_v Mᵀ,   Q_v = allocate(t_v, π),
 //   L_GH = −mean Σ_k Q_1 log softmax(t_2/τ) − mean Σ_k Q_2 log softmax(t_1/τ)
 //
-// During the warm-up it only watches; a run's warm-up is therefore the same bit for bit with and without it.
+// During the warm-up it only watches; a run's warm-up is therefore the same bit for bit with and
+// without it.
 #pragma once
 
 #include "harmonize/prior_tracker.hpp"
@@ -21,19 +22,19 @@ namespace gh::host {
 
 struct HarmonizePlan {
   TrackerPlan tracker;
-  int64_t ramp = 10;        // epochs over which the weight grows
-  double weight = 1;        // w in the end
+  int64_t ramp = 10;         // epochs over which the weight grows
+  double weight = 1;         // w in the end
   double temperature = 0.1;  // τ
-  bool track_prior = true;  // false: allocate to a uniform prior ("w/o π")
-  bool learnable = false;   // the points are trained
+  bool track_prior = true;   // false: allocate to a uniform prior ("w/o π")
+  bool learnable = false;    // the points are trained
 };
 
 // What the points of a structure are like.
 struct Certificate {
   int64_t points = 0, width = 0;
   double largest_cosine = 0, smallest_cosine = 0;
-  double norm_error = 0;      // largest | ‖row‖ − 1 |
-  double zero_sum = 0;        // length of the sum of rows
+  double norm_error = 0;  // largest | ‖row‖ − 1 |
+  double zero_sum = 0;    // length of the sum of rows
 };
 Certificate certify(const at::Tensor& points);
 
@@ -41,17 +42,20 @@ class Harmonizer {
  public:
   using Log = std::function<void(std::string_view name, double value)>;
 
-  // `points` [K, width] with unit rows. `labels` [samples] int64 are for an allocator that may see them; undefined otherwise.
-  Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator, at::Tensor labels, int64_t samples,
-             at::ScalarType dtype, Log log);
+  // `points` [K, width] with unit rows. `labels` [samples] int64 are for an allocator that may see
+  // them; undefined otherwise.
+  Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator, at::Tensor labels,
+             int64_t samples, at::ScalarType dtype, Log log);
 
   // True when the allocator wants a fit over the whole set before this epoch.
   bool wants_fit(int64_t epoch) const;
   // `embeddings` [n, width] of the samples at `indices`; may replace the points.
   void fit(const at::Tensor& embeddings, const at::Tensor& indices, Random random);
 
-  // w·L_GH of the batch, or an exact zero during the warm-up. `indices` are positions in the training set.
-  at::Tensor term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices, bool track, int64_t epoch);
+  // w·L_GH of the batch, or an exact zero during the warm-up. `indices` are positions in the
+  // training set.
+  at::Tensor term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices, bool track,
+                  int64_t epoch);
 
   double weight(int64_t epoch) const;  // w after the ramp, epochs from 0
   const PriorTracker& tracker() const { return tracker_; }

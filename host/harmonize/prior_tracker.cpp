@@ -32,7 +32,9 @@ void PriorTracker::update(const at::Tensor& logits, const at::Tensor& indices, i
   prior_.copy_(counts.to(at::kDouble) / counts.sum().to(at::kDouble));
 }
 
-at::Tensor PriorTracker::labels() const { return table_.argmax(1).masked_fill(seen_.logical_not(), -1); }
+at::Tensor PriorTracker::labels() const {
+  return table_.argmax(1).masked_fill(seen_.logical_not(), -1);
+}
 
 void PriorTracker::visit_state(State& state) {
   state.tensor("table", table_);

@@ -135,8 +135,8 @@ std::string run_curves(const RunRecord& run) {
     const std::string family = family_of(name);
     const auto value = constant_value(series);
     if (family != "loss" && series.y.size() > 1 && value) {
-      constants += fmt::format("{}<code>{}</code> = {}", constants.empty() ? "" : ", ",
-                               escape_html(name), format_number(value));
+      constants += fmt::format("{}<code>{}</code> = {:.4g}", constants.empty() ? "" : ", ",
+                               escape_html(name), *value);
     } else {
       families[{rank(family), family}].push_back(std::move(series));
     }

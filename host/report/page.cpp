@@ -40,7 +40,8 @@ code { font-size: 0.9em; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.4rem 1.4rem; align-items: center; margin: 1rem 0 0;
   padding: 0; list-style: none; font-size: 0.9rem; color: var(--soft); }
 .badge { display: inline-block; padding: 0.05rem 0.65rem; border: 1px solid currentColor;
-  border-radius: 99px; font-size: 0.85rem; font-weight: 600; color: var(--soft); white-space: nowrap; }
+  border-radius: 99px; font-size: 0.85rem; font-weight: 600; color: var(--soft);
+  white-space: nowrap; }
 .badge.finished { color: var(--good); } .badge.running { color: var(--busy); }
 .badge.failed, .badge.interrupted { color: var(--bad); }
 .notice { margin: 1.2rem 0 0; padding: 0.6rem 1rem; border-left: 3px solid var(--bad);
@@ -60,7 +61,8 @@ figure header b { display: block; font-weight: 620; }
 figure header span { font-size: 0.85rem; }
 figure svg, figure img { display: block; width: 100%; height: auto; font-family: inherit; }
 figure img { background: #fff; border-radius: 4px; }
-figcaption, .caption { font-size: 0.88rem; line-height: 1.45; color: var(--soft); max-width: 46rem; }
+figcaption, .caption { font-size: 0.88rem; line-height: 1.45; color: var(--soft);
+  max-width: 46rem; }
 figcaption { margin-top: 0.5rem; }
 .absent { margin: 0; padding: 2.5rem 1rem; border: 1px dashed var(--rule); border-radius: 4px;
   text-align: center; font-size: 0.88rem; color: var(--soft); }

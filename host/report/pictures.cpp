@@ -90,23 +90,24 @@ std::string run_pictures(const RunRecord& run, Gallery& gallery) {
   std::string out;
   for (std::size_t i = 0; i < all.size();) {
     std::size_t end = i;
-    std::vector<Figure> stills;
+    std::vector<Figure> singles;
     std::vector<std::vector<Figure>> rows;
     for (;
          end < all.size() && all[end].slot == all[i].slot && all[end].evaluator == all[i].evaluator;
          ++end) {
       const Series& s = all[end];
-      // With a single moment so far there is nothing to tell a still picture by.
-      if (s.still() && s.figures.size() > 1) {
-        stills.push_back({s.name, "same at every moment", s.figures.front().picture});
+      if (s.figures.size() == 1) {
+        singles.push_back(s.figures.front());
+      } else if (s.still()) {
+        singles.push_back({s.name, "same at every moment", s.figures.front().picture});
       } else {
         rows.push_back(s.figures);
       }
     }
-    if (!rows.empty() && stills.size() + rows.front().size() <= kRowLength) {
-      rows.front().insert(rows.front().begin(), stills.begin(), stills.end());
+    if (!rows.empty() && singles.size() + rows.front().size() <= kRowLength) {
+      rows.front().insert(rows.front().begin(), singles.begin(), singles.end());
     } else {
-      rows.insert(rows.begin(), stills);
+      rows.insert(rows.begin(), singles);
     }
     for (const auto& row : rows) out += gallery.row(row);
     i = end;

@@ -104,8 +104,9 @@ std::string run_tables(const RunRecord& run) {
   std::string out;
   for (TableSeries& s : table_series(run)) {
     const TableRecord& first = *s.at.front().second;
-    const bool still = std::all_of(s.at.begin(), s.at.end(),
-                                   [&](auto& at) { return same_content(*at.second, first); });
+    const bool still = s.at.size() > 1 && std::all_of(s.at.begin(), s.at.end(), [&](auto& at) {
+                         return same_content(*at.second, first);
+                       });
     if (still) s.at.resize(1);
     out += fmt::format("<h3>{} <span>{}</span></h3>\n", escape_html(first.name),
                        escape_html(s.first->evaluator));

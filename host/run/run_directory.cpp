@@ -64,9 +64,11 @@ std::string slug(const std::string& name) {
 bool make_directory(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  if (error) fail(ErrorCode::io, "cannot create ", path.parent_path().string(), ": ", error.message());
+  if (error)
+    fail(ErrorCode::io, "cannot create ", path.parent_path().string(), ": ", error.message());
   const bool made = fs::create_directory(path, error);
-  if (error && !fs::exists(path)) fail(ErrorCode::io, "cannot create ", path.string(), ": ", error.message());
+  if (error && !fs::exists(path))
+    fail(ErrorCode::io, "cannot create ", path.string(), ": ", error.message());
   return made && !error;
 }
 
@@ -107,7 +109,8 @@ void write_file_atomically(const fs::path& file, std::string_view content) {
     throw;
   }
   if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
-  const Descriptor directory(::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor directory(
+      ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());
 }
 
@@ -120,9 +123,11 @@ RunDirectory RunDirectory::create(const fs::path& wanted, const std::string& nam
   if (wanted.empty()) return RunDirectory(next_free(name));
   const fs::path path = fs::absolute(wanted).lexically_normal();
   if (!make_directory(path)) {
-    if (!fs::is_directory(path)) fail(ErrorCode::io, path.string(), " exists and is not a directory");
+    if (!fs::is_directory(path))
+      fail(ErrorCode::io, path.string(), " exists and is not a directory");
     if (!fs::is_empty(path))
-      fail(ErrorCode::io, path.string(), " exists and is not empty; give another --out or remove it first");
+      fail(ErrorCode::io, path.string(),
+           " exists and is not empty; give another --out or remove it first");
   }
   return RunDirectory(path);
 }
@@ -143,23 +148,27 @@ void RunDirectory::log(std::string_view line) {
   append_line(log_, fmt::format("{} {}", utc_now(), line), path_ / "train.log");
 }
 
-void RunDirectory::write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures) {
+void RunDirectory::write_result(nlohmann::ordered_json result,
+                                const std::vector<Picture>& pictures) {
   fs::create_directories(path_ / "results");
-  const std::string stem = fmt::format("results/{:02}-{}-{}", results_++, result["moment"].get<std::string>(),
-                                       slug(result["evaluator"].get<std::string>()));
+  const std::string stem =
+      fmt::format("results/{:02}-{}-{}", results_++, result["moment"].get<std::string>(),
+                  slug(result["evaluator"].get<std::string>()));
   result["pictures"] = nlohmann::ordered_json::array();
   for (const Picture& picture : pictures) {
     const std::string extension = picture.mime == "image/svg+xml" ? "svg" : "png";
     const std::string file = fmt::format("{}-{}.{}", stem, slug(picture.name), extension);
     write_text(file, picture.bytes);
-    result["pictures"].push_back(
-        {{"name", picture.name}, {"caption", picture.caption}, {"mime", picture.mime}, {"file", file}});
+    result["pictures"].push_back({{"name", picture.name},
+                                  {"caption", picture.caption},
+                                  {"mime", picture.mime},
+                                  {"file", file}});
   }
   write_json(stem + ".json", result);
 }
 
 RunStatus::RunStatus(RunDirectory& directory) : directory_(directory), started_(seconds_now()) {
-  status_ = {{"state", "running"}, {"stage", ""},   {"epoch", 0}, {"epochs", 0},
+  status_ = {{"state", "running"}, {"stage", ""},   {"epoch", 0},     {"epochs", 0},
              {"message", ""},      {"updated", ""}, {"seconds", 0.0}, {"pid", ::getpid()}};
   write();
 }
@@ -186,7 +195,8 @@ void RunStatus::write() {
 
 std::string utc_now() {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
 }
 
 }  // namespace gh::host

@@ -1,4 +1,5 @@
-// The directory a run leaves behind. Everything in it is written here, so that its format has one home:
+// The directory a run leaves behind. Everything in it is written here, so that its format has one
+// home:
 //
 //   recipe.toml        the resolved recipe; running it again is the same run
 //   environment.json   versions, machine, plugins with their hashes
@@ -21,7 +22,8 @@
 
 namespace gh::host {
 
-// Writes to a temporary file beside `file`, syncs and renames; the old content survives any failure. Throws gh::Error (io).
+// Writes to a temporary file beside `file`, syncs and renames; the old content survives any
+// failure. Throws gh::Error (io).
 void write_file_atomically(const std::filesystem::path& file, std::string_view content);
 
 class RunDirectory {
@@ -56,7 +58,8 @@ class RunStatus {
  public:
   explicit RunStatus(RunDirectory& directory);
   void running(std::string_view stage, int64_t epoch, int64_t epochs);
-  void ended(std::string_view state, std::string_view message);  // "finished", "failed", "interrupted"
+  void ended(std::string_view state,
+             std::string_view message);  // "finished", "failed", "interrupted"
 
  private:
   void write();

@@ -19,15 +19,15 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors is little-endian");
 
 constexpr std::array<std::pair<const char*, at::ScalarType>, 10> kTypes = {{{"BOOL", at::kBool},
-                                                                           {"U8", at::kByte},
-                                                                           {"I8", at::kChar},
-                                                                           {"I16", at::kShort},
-                                                                           {"I32", at::kInt},
-                                                                           {"I64", at::kLong},
-                                                                           {"F16", at::kHalf},
-                                                                           {"BF16", at::kBFloat16},
-                                                                           {"F32", at::kFloat},
-                                                                           {"F64", at::kDouble}}};
+                                                                            {"U8", at::kByte},
+                                                                            {"I8", at::kChar},
+                                                                            {"I16", at::kShort},
+                                                                            {"I32", at::kInt},
+                                                                            {"I64", at::kLong},
+                                                                            {"F16", at::kHalf},
+                                                                            {"BF16", at::kBFloat16},
+                                                                            {"F32", at::kFloat},
+                                                                            {"F64", at::kDouble}}};
 constexpr uint64_t kHeaderCap = 100'000'000;
 
 const char* type_name(at::ScalarType type) {
@@ -59,13 +59,14 @@ at::Tensor read_tensor(const nlohmann::json& entry, std::string_view data, const
   uint64_t elements = 1;
   for (const int64_t size : shape) {
     require(size >= 0, ErrorCode::io, file.string(), ": tensor ", name, " has a negative size");
-    require(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size), &elements), ErrorCode::io,
-            file.string(), ": tensor ", name, " has an impossible shape");
+    require(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size), &elements),
+            ErrorCode::io, file.string(), ": tensor ", name, " has an impossible shape");
   }
   const at::ScalarType type = type_from(entry.at("dtype").get<std::string>(), file);
   const uint64_t bytes = offsets[1] - offsets[0];
   require(elements <= data.size() && elements * c10::elementSize(type) == bytes, ErrorCode::io,
-          file.string(), ": tensor ", name, " has ", bytes, " bytes, its shape needs another number");
+          file.string(), ": tensor ", name, " has ", bytes,
+          " bytes, its shape needs another number");
   at::Tensor tensor = at::empty(shape, type);
   if (bytes > 0) std::memcpy(tensor.data_ptr(), data.data() + offsets[0], bytes);
   return tensor;
@@ -112,14 +113,16 @@ void write_safetensors(const std::filesystem::path& file, const TensorFile& cont
 TensorFile read_safetensors(const std::filesystem::path& file) {
   const std::string bytes = slurp(file);
   uint64_t length = 0;
-  require(bytes.size() >= sizeof length, ErrorCode::io, file.string(), ": not a safetensors file, too short");
+  require(bytes.size() >= sizeof length, ErrorCode::io, file.string(),
+          ": not a safetensors file, too short");
   std::memcpy(&length, bytes.data(), sizeof length);
-  require(length <= kHeaderCap && length <= bytes.size() - sizeof length, ErrorCode::io, file.string(),
-          ": not a safetensors file, or truncated in its header");
+  require(length <= kHeaderCap && length <= bytes.size() - sizeof length, ErrorCode::io,
+          file.string(), ": not a safetensors file, or truncated in its header");
   const std::string_view data = std::string_view(bytes).substr(sizeof length + length);
   TensorFile out;
   try {
-    const auto header = nlohmann::ordered_json::parse(std::string_view(bytes).substr(sizeof length, length));
+    const auto header =
+        nlohmann::ordered_json::parse(std::string_view(bytes).substr(sizeof length, length));
     for (const auto& [name, entry] : header.items()) {
       if (name == "__metadata__")
         out.metadata = entry.get<std::map<std::string, std::string>>();

@@ -1,5 +1,5 @@
-// The safetensors format: eight bytes of header length, a JSON header, raw little-endian tensors. Read by Python's safetensors
-// and everything built on it.
+// The safetensors format: eight bytes of header length, a JSON header, raw little-endian tensors.
+// Read by Python's safetensors and everything built on it.
 #pragma once
 
 #include "gh/tensor.hpp"
@@ -21,7 +21,8 @@ struct TensorFile {
   bool has(const std::string& name) const;
 };
 
-// Any dtype of bool, uint8, int8–int64, float16, bfloat16, float32, float64; any device and stride. Atomic.
+// Any dtype of bool, uint8, int8–int64, float16, bfloat16, float32, float64; any device and stride.
+// Atomic.
 void write_safetensors(const std::filesystem::path& file, const TensorFile& content);
 
 // Throws gh::Error: missing_data without the file, io when it is damaged, with what is wrong.

@@ -21,9 +21,12 @@ Components make_components(const Recipe& recipe, Registry& registry) {
   out.dataset = make<Dataset>(recipe.slot("data"), registry);
   out.backbone = make<Backbone>(recipe.slot("backbone"), registry);
   out.method = make<SslMethod>(recipe.slot("method"), registry);
-  if (const Slot* slot = recipe.find_slot("harmonize.structure")) out.structure = make<Structure>(*slot, registry);
-  if (const Slot* slot = recipe.find_slot("harmonize.allocator")) out.allocator = make<Allocator>(*slot, registry);
-  for (const Slot* slot : recipe.evals()) out.evaluators.push_back(make<Evaluator>(*slot, registry));
+  if (const Slot* slot = recipe.find_slot("harmonize.structure"))
+    out.structure = make<Structure>(*slot, registry);
+  if (const Slot* slot = recipe.find_slot("harmonize.allocator"))
+    out.allocator = make<Allocator>(*slot, registry);
+  for (const Slot* slot : recipe.evals())
+    out.evaluators.push_back(make<Evaluator>(*slot, registry));
   return out;
 }
 
@@ -31,10 +34,11 @@ RecipeComplaints::RecipeComplaints(const Recipe& recipe, std::string path, Diagn
     : recipe_(recipe), path_(std::move(path)), out_(out) {}
 
 void RecipeComplaints::add(std::string_view key, std::string_view message) {
-  const std::string full = key.starts_with('.') ? std::string(key.substr(1)) : path_ + "." + std::string(key);
+  const std::string full =
+      key.starts_with('.') ? std::string(key.substr(1)) : path_ + "." + std::string(key);
   const Value* value = recipe_.find(full);
-  out_.error(value ? value->source : Source{.file = recipe_.file.string(), .line = 0, .column = 0}, full,
-             std::string(message));
+  out_.error(value ? value->source : Source{.file = recipe_.file.string(), .line = 0, .column = 0},
+             full, std::string(message));
 }
 
 RecipeRefused::RecipeRefused(Diagnostics diagnostics)

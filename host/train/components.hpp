@@ -1,4 +1,5 @@
-// The components a recipe names, made and checked, in the order of their dependence. Destroyed in reverse.
+// The components a recipe names, made and checked, in the order of their dependence. Destroyed in
+// reverse.
 #pragma once
 
 #include "plugins/registry.hpp"

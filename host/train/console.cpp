@@ -31,7 +31,8 @@ std::string bar(double part) {
 }  // namespace
 
 Console::Console()
-    : terminal_(::isatty(STDERR_FILENO) == 1), color_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
+    : terminal_(::isatty(STDERR_FILENO) == 1),
+      color_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
 void Console::clear_line() {
   if (line_open_) fmt::print(stderr, "\r\x1b[2K");
@@ -54,13 +55,16 @@ void Console::warn(std::string_view line) {
 void Console::tick(const Tick& t) {
   if (t.epoch <= 1) started_ = t.epoch == 0 ? Clock::now() : started_;
   const double spent = std::chrono::duration<double>(Clock::now() - started_).count();
-  const double part = t.epochs > 0 ? static_cast<double>(t.epoch) / static_cast<double>(t.epochs) : 1;
+  const double part =
+      t.epochs > 0 ? static_cast<double>(t.epoch) / static_cast<double>(t.epochs) : 1;
   const double left = t.epoch > 0 ? spent / part - spent : 0;
-  const std::string numbers = fmt::format("epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {} left", t.epoch,
-                                          t.epochs, t.loss, t.rate, t.samples_per_second, duration(left));
+  const std::string numbers =
+      fmt::format("epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {} left", t.epoch,
+                  t.epochs, t.loss, t.rate, t.samples_per_second, duration(left));
   if (!terminal_) {
     const int64_t every = std::max<int64_t>(1, t.epochs / kPlainLines);
-    if (t.epoch > 0 && (t.epoch % every == 0 || t.epoch == t.epochs)) fmt::print(stderr, "{}  {}\n", t.stage, numbers);
+    if (t.epoch > 0 && (t.epoch % every == 0 || t.epoch == t.epochs))
+      fmt::print(stderr, "{}  {}\n", t.stage, numbers);
     return;
   }
   const auto now = Clock::now();

@@ -1,4 +1,5 @@
-// What a run shows on the terminal: a line that redraws itself, or plain lines now and then where nobody watches.
+// What a run shows on the terminal: a line that redraws itself, or plain lines now and then where
+// nobody watches.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@ class Console {
  public:
   // Looks at stderr: a terminal gets the redrawing line, colour unless NO_COLOR is set.
   Console();
-  void say(std::string_view line);   // a line that stays
+  void say(std::string_view line);  // a line that stays
   void warn(std::string_view line);
 
   struct Tick {

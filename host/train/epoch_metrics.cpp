@@ -13,7 +13,8 @@ double EpochMetrics::Sum::mean() const {
 EpochMetrics::Sum& EpochMetrics::entry(std::string_view name) {
   for (Sum& sum : entries_)
     if (sum.name == name) return sum;
-  return entries_.emplace_back(Sum{.name = std::string(name), .total = 0, .deferred = {}, .count = 0});
+  return entries_.emplace_back(
+      Sum{.name = std::string(name), .total = 0, .deferred = {}, .count = 0});
 }
 
 void EpochMetrics::add(std::string_view name, double value) {

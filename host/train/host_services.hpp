@@ -19,8 +19,8 @@ namespace gh::host {
 
 class HostServices final : public Host {
  public:
-  HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, const SampleTable& train,
-               const ViewMaker& views, Console& console);
+  HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone,
+               const SampleTable& train, const ViewMaker& views, Console& console);
 
   // The trainer's side.
   Progress& progress_now() { return progress_; }
@@ -35,14 +35,18 @@ class HostServices final : public Host {
   std::shared_ptr<Encoder> make_backbone(std::string_view purpose, LayerFactory* layers) override;
   LayerFactory& layers() override { return *layers_; }
   void log(std::string_view name, double value) override { metrics_.add(name, value); }
-  void log_tensor(std::string_view name, const at::Tensor& scalar) override { metrics_.add(name, scalar); }
-  void picture(std::string_view name, std::string_view caption, std::string_view mime, std::string_view bytes) override;
+  void log_tensor(std::string_view name, const at::Tensor& scalar) override {
+    metrics_.add(name, scalar);
+  }
+  void picture(std::string_view name, std::string_view caption, std::string_view mime,
+               std::string_view bytes) override;
   void say(Severity severity, std::string_view message) override;
   at::Tensor all_gather(const at::Tensor& rows) override { return rows; }
   at::Tensor all_reduce_sum(const at::Tensor& value) override { return value; }
   at::Tensor shuffle_rows(const at::Tensor& rows) override { return rows; }
   at::Tensor unshuffle_rows(const at::Tensor& rows) override { return rows; }
-  at::Tensor embed_all(std::string_view views, const std::function<at::Tensor(const at::Tensor&)>& embed) override;
+  at::Tensor embed_all(std::string_view views,
+                       const std::function<at::Tensor(const at::Tensor&)>& embed) override;
   void publish_per_sample(std::string_view name, const at::Tensor& values) override;
   void* query(const char*) override { return nullptr; }
 

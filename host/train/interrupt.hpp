@@ -1,5 +1,5 @@
-// Signals that ask a run to stop: SIGINT, SIGTERM, SIGUSR1. The handler sets a flag; the trainer finishes its step and saves. A
-// second SIGINT ends the program at once.
+// Signals that ask a run to stop: SIGINT, SIGTERM, SIGUSR1. The handler sets a flag; the trainer
+// finishes its step and saves. A second SIGINT ends the program at once.
 #pragma once
 
 namespace gh::host {

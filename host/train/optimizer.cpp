@@ -8,7 +8,8 @@
 
 namespace gh::host {
 
-Optimizer::Optimizer(std::vector<OptimizedParameter> parameters, double base_rate, double weight_decay)
+Optimizer::Optimizer(std::vector<OptimizedParameter> parameters, double base_rate,
+                     double weight_decay)
     : parameters_(std::move(parameters)), base_rate_(base_rate), weight_decay_(weight_decay) {}
 Optimizer::~Optimizer() = default;
 
@@ -19,7 +20,8 @@ void Optimizer::step(double scheduled_rate) {
     const OptimizedParameter& p = parameters_[i];
     at::Tensor gradient = p.tensor.grad();
     if (!gradient.defined()) continue;
-    if (weight_decay_ != 0 && p.policy != Policy::no_decay) gradient = gradient.add(p.tensor, weight_decay_);
+    if (weight_decay_ != 0 && p.policy != Policy::no_decay)
+      gradient = gradient.add(p.tensor, weight_decay_);
     const double rate = p.policy == Policy::fixed_rate ? base_rate_ : scheduled_rate;
     update(i, p.tensor, gradient, rate * p.rate);
   }
@@ -44,7 +46,8 @@ class Sgd final : public Optimizer {
   }
 
  private:
-  void update(std::size_t i, const at::Tensor& p, const at::Tensor& gradient, double rate) override {
+  void update(std::size_t i, const at::Tensor& p, const at::Tensor& gradient,
+              double rate) override {
     at::Tensor direction = gradient;
     if (plan_.momentum != 0) {
       if (velocity_[i].defined())
@@ -79,7 +82,8 @@ class Adam final : public Optimizer {
  private:
   void begin_step() override { ++steps_; }
 
-  void update(std::size_t i, const at::Tensor& p, const at::Tensor& gradient, double rate) override {
+  void update(std::size_t i, const at::Tensor& p, const at::Tensor& gradient,
+              double rate) override {
     if (!mean_[i].defined()) {
       mean_[i] = at::zeros_like(p);
       square_[i] = at::zeros_like(p);
@@ -100,10 +104,12 @@ class Adam final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(std::vector<OptimizedParameter> parameters, const SgdPlan& plan) {
+std::unique_ptr<Optimizer> make_sgd(std::vector<OptimizedParameter> parameters,
+                                    const SgdPlan& plan) {
   return std::make_unique<Sgd>(std::move(parameters), plan);
 }
-std::unique_ptr<Optimizer> make_adam(std::vector<OptimizedParameter> parameters, const AdamPlan& plan) {
+std::unique_ptr<Optimizer> make_adam(std::vector<OptimizedParameter> parameters,
+                                     const AdamPlan& plan) {
   return std::make_unique<Adam>(std::move(parameters), plan);
 }
 

@@ -27,7 +27,8 @@ class Optimizer {
  protected:
   Optimizer(std::vector<OptimizedParameter> parameters, double base_rate, double weight_decay);
   // One parameter; `gradient` has weight decay added.
-  virtual void update(std::size_t index, const at::Tensor& parameter, const at::Tensor& gradient, double rate) = 0;
+  virtual void update(std::size_t index, const at::Tensor& parameter, const at::Tensor& gradient,
+                      double rate) = 0;
   virtual void begin_step() {}
 
  private:
@@ -40,11 +41,13 @@ struct SgdPlan {
   double lr = 0.1, momentum = 0.9, weight_decay = 0;
   bool nesterov = false;
 };
-std::unique_ptr<Optimizer> make_sgd(std::vector<OptimizedParameter> parameters, const SgdPlan& plan);
+std::unique_ptr<Optimizer> make_sgd(std::vector<OptimizedParameter> parameters,
+                                    const SgdPlan& plan);
 
 struct AdamPlan {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
 };
-std::unique_ptr<Optimizer> make_adam(std::vector<OptimizedParameter> parameters, const AdamPlan& plan);
+std::unique_ptr<Optimizer> make_adam(std::vector<OptimizedParameter> parameters,
+                                     const AdamPlan& plan);
 
 }  // namespace gh::host

@@ -20,7 +20,8 @@ HarmonizePlan read_harmonize(const Recipe& recipe) {
 
 std::set<std::string> read_moments(const Recipe& recipe, const std::string& path) {
   std::set<std::string> out;
-  for (const Value& value : *recipe.at(path + ".when").as<Array>()) out.insert(*value.as<std::string>());
+  for (const Value& value : *recipe.at(path + ".when").as<Array>())
+    out.insert(*value.as<std::string>());
   return out;
 }
 
@@ -41,7 +42,8 @@ TrainPlan read_plan(const Recipe& recipe) {
                               .ratio = recipe.real("data.longtail.ratio"),
                               .seed = static_cast<uint32_t>(recipe.integer("data.longtail.seed"))};
   if (recipe.find("harmonize")) plan.harmonize = read_harmonize(recipe);
-  for (const Slot* slot : recipe.evals()) plan.eval_moments.push_back(read_moments(recipe, slot->path));
+  for (const Slot* slot : recipe.evals())
+    plan.eval_moments.push_back(read_moments(recipe, slot->path));
   return plan;
 }
 
@@ -50,7 +52,9 @@ int64_t TrainPlan::steps_per_epoch(int64_t samples) const {
 }
 
 Schedule TrainPlan::schedule_for(const Recipe& recipe, int64_t stage_epochs) const {
-  Schedule out{.id = recipe.text("train.schedule.id"), .lr = recipe.real("train.optimizer.lr"), .epochs = stage_epochs};
+  Schedule out{.id = recipe.text("train.schedule.id"),
+               .lr = recipe.real("train.optimizer.lr"),
+               .epochs = stage_epochs};
   if (out.id == "constant") return out;
   out.warm_up = recipe.integer("train.schedule.warm_up");
   out.lr_min = recipe.real("train.schedule.lr_min");
@@ -60,21 +64,26 @@ Schedule TrainPlan::schedule_for(const Recipe& recipe, int64_t stage_epochs) con
   return out;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe, std::vector<OptimizedParameter> parameters) {
-  const auto real = [&](const char* key) { return recipe.real(std::string("train.optimizer.") + key); };
+std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
+                                          std::vector<OptimizedParameter> parameters) {
+  const auto real = [&](const char* key) {
+    return recipe.real(std::string("train.optimizer.") + key);
+  };
   const std::string& id = recipe.text("train.optimizer.id");
   if (id == "sgd")
-    return make_sgd(std::move(parameters), {.lr = real("lr"),
-                                            .momentum = real("momentum"),
-                                            .weight_decay = real("weight_decay"),
-                                            .nesterov = recipe.boolean("train.optimizer.nesterov")});
+    return make_sgd(std::move(parameters),
+                    {.lr = real("lr"),
+                     .momentum = real("momentum"),
+                     .weight_decay = real("weight_decay"),
+                     .nesterov = recipe.boolean("train.optimizer.nesterov")});
   if (id == "adam")
     return make_adam(std::move(parameters), {.lr = real("lr"),
                                              .beta1 = real("beta1"),
                                              .beta2 = real("beta2"),
                                              .epsilon = real("epsilon"),
                                              .weight_decay = real("weight_decay")});
-  fail(ErrorCode::internal, "the recipe schema allows an optimizer '", id, "' that the host cannot make");
+  fail(ErrorCode::internal, "the recipe schema allows an optimizer '", id,
+       "' that the host cannot make");
 }
 
 }  // namespace gh::host

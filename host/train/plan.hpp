@@ -33,6 +33,7 @@ struct TrainPlan {
 };
 
 TrainPlan read_plan(const Recipe& recipe);
-std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe, std::vector<OptimizedParameter> parameters);
+std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
+                                          std::vector<OptimizedParameter> parameters);
 
 }  // namespace gh::host

@@ -33,14 +33,17 @@ RunFacts make_facts(const TrainPlan& plan, const SampleTable& data, bool with_la
   facts.view_shapes.assign(static_cast<std::size_t>(plan.views.count), data.sample_shape());
   facts.harmonized = plan.harmonize.has_value();
   if (const at::Tensor counts = with_labels ? data.class_counts() : at::Tensor(); counts.defined())
-    facts.class_counts.assign(counts.data_ptr<int64_t>(), counts.data_ptr<int64_t>() + counts.numel());
+    facts.class_counts.assign(counts.data_ptr<int64_t>(),
+                              counts.data_ptr<int64_t>() + counts.numel());
   return facts;
 }
 
 std::string certificate_text(const Certificate& c, double bound) {
-  std::string text = fmt::format("structure: {} points in {} dimensions, cosines {:.4f} … {:.4f}, sum {:.1e}", c.points,
-                                 c.width, c.smallest_cosine, c.largest_cosine, c.zero_sum);
-  if (std::isfinite(bound)) text += fmt::format(", {:.1e} from the best possible", c.largest_cosine - bound);
+  std::string text =
+      fmt::format("structure: {} points in {} dimensions, cosines {:.4f} … {:.4f}, sum {:.1e}",
+                  c.points, c.width, c.smallest_cosine, c.largest_cosine, c.zero_sum);
+  if (std::isfinite(bound))
+    text += fmt::format(", {:.1e} from the best possible", c.largest_cosine - bound);
   return text;
 }
 
@@ -51,7 +54,8 @@ nlohmann::ordered_json describe_data(const SampleTable& data) {
                                 {"sample_shape", data.sample_shape()}};
   if (const at::Tensor counts = data.class_counts(); counts.defined()) {
     out["class_names"] = data.class_names;
-    out["class_counts"] = std::vector<int64_t>(counts.data_ptr<int64_t>(), counts.data_ptr<int64_t>() + counts.numel());
+    out["class_counts"] = std::vector<int64_t>(counts.data_ptr<int64_t>(),
+                                               counts.data_ptr<int64_t>() + counts.numel());
   }
   if (data.chosen.defined())
     out["chosen"] = std::vector<int64_t>(data.chosen.data_ptr<int64_t>(),
@@ -71,8 +75,8 @@ class Session {
         train_(read_split(*components_.dataset, "train", plan_.seed, plan_.long_tail)),
         splits_(*components_.dataset, plan_.seed, train_),
         views_(train_, plan_.views, plan_.seed),
-        host_(make_facts(plan_, train_, components_.method.sees_labels), *components_.method, *components_.backbone,
-              train_, views_, console) {}
+        host_(make_facts(plan_, train_, components_.method.sees_labels), *components_.method,
+              *components_.backbone, train_, views_, console) {}
 
   RunOutcome run(const RunOptions& options) {
     build();
@@ -97,7 +101,9 @@ class Session {
   // Networks and points; every component's complaints at once.
   void build() {
     Diagnostics problems;
-    const auto complaints = [&](const std::string& path) { return RecipeComplaints(recipe_, path, problems); };
+    const auto complaints = [&](const std::string& path) {
+      return RecipeComplaints(recipe_, path, problems);
+    };
     const std::vector<int64_t> shape = train_.sample_shape();
     auto backbone_complaints = complaints("backbone");
     components_.backbone->check(shape, backbone_complaints);
@@ -117,7 +123,8 @@ class Session {
     if (problems.has_errors()) throw RecipeRefused(problems);
   }
 
-  // Components draw from keyed streams; an operator that still asks LibTorch's global generator gets the run's seed.
+  // Components draw from keyed streams; an operator that still asks LibTorch's global generator
+  // gets the run's seed.
   void seed_global_generator() {
     at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
     std::lock_guard lock(generator.mutex());
@@ -130,12 +137,13 @@ class Session {
     if (problems.has_errors()) return;
     const at::Tensor points =
         components_.structure->points(width, Random(stream_key(plan_.seed, "harmonize.structure")));
-    require(points.defined() && points.dim() == 2 && points.size(1) == width && points.size(0) >= 2, ErrorCode::shape,
-            "the structure must give at least two points of width ", width);
+    require(points.defined() && points.dim() == 2 && points.size(1) == width && points.size(0) >= 2,
+            ErrorCode::shape, "the structure must give at least two points of width ", width);
     certificate_ = certify(points);
-    require(certificate_.norm_error < 1e-6, ErrorCode::numeric, "the structure's points are not of unit length: off by ",
-            certificate_.norm_error);
-    AllocatorFacts facts{.points = points.size(0), .width = width, .batch = plan_.batch, .samples = train_.size()};
+    require(certificate_.norm_error < 1e-6, ErrorCode::numeric,
+            "the structure's points are not of unit length: off by ", certificate_.norm_error);
+    AllocatorFacts facts{
+        .points = points.size(0), .width = width, .batch = plan_.batch, .samples = train_.size()};
     if (components_.allocator.sees_labels && train_.class_counts().defined())
       facts.classes = train_.class_counts().size(0);
     RecipeComplaints allocator(recipe_, "harmonize.allocator", problems);
@@ -144,7 +152,8 @@ class Session {
     HarmonizePlan plan = *plan_.harmonize;
     plan.learnable = components_.structure->learnable();
     harmonizer_.emplace(plan, points, *components_.allocator,
-                        components_.allocator.sees_labels ? train_.targets : at::Tensor(), train_.size(), plan_.dtype,
+                        components_.allocator.sees_labels ? train_.targets : at::Tensor(),
+                        train_.size(), plan_.dtype,
                         [this](std::string_view name, double value) { host_.log(name, value); });
   }
 
@@ -169,10 +178,13 @@ class Session {
     environment["plugins"] = describe_plugins(registry_.loaded());
     directory.write_json("environment.json", environment);
     directory.write_json("data.json", describe_data(train_));
-    host_.say(Severity::info, fmt::format("{}: {} samples, {} epochs of {} steps → {}", plan_.name, train_.size(),
-                                          plan_.epochs, host_.facts().steps_per_epoch, directory.path().string()));
+    host_.say(Severity::info,
+              fmt::format("{}: {} samples, {} epochs of {} steps → {}", plan_.name, train_.size(),
+                          plan_.epochs, host_.facts().steps_per_epoch, directory.path().string()));
     if (harmonizer_)
-      host_.say(Severity::info, certificate_text(certificate_, components_.structure->best_cosine(certificate_.width)));
+      host_.say(
+          Severity::info,
+          certificate_text(certificate_, components_.structure->best_cosine(certificate_.width)));
   }
 
   bool train(RunDirectory& directory, RunStatus& status) {
@@ -188,12 +200,16 @@ class Session {
                      .directory = directory,
                      .status = status,
                      .console = console_,
-                     .evaluate = [&](const std::string& moment, int64_t done) { evaluate(directory, moment, done); }});
+                     .evaluate = [&](const std::string& moment, int64_t done) {
+                       evaluate(directory, moment, done);
+                     }});
     const bool finished = trainer.train();
     console_.finish();
     trainer.save_state(directory.path() / "state.safetensors");
     if (const auto pictures = host_.pictures(); !pictures.empty())
-      directory.write_result({{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}}, pictures);
+      directory.write_result(
+          {{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}},
+          pictures);
     return finished;
   }
 
@@ -208,20 +224,25 @@ class Session {
       if (!plan_.eval_moments[i].contains(moment)) continue;
       const Slot& slot = *recipe_.evals()[i];
       const auto started = std::chrono::steady_clock::now();
-      EvaluationRun evaluation({.method = *components_.method,
-                                .host = host_,
-                                .splits = splits_,
-                                .views = plan_.views,
-                                .points = harmonizer_ ? harmonizer_->points().detach().to(at::kFloat) : at::Tensor(),
-                                .prior = harmonizer_ ? harmonizer_->tracker().prior() : at::Tensor(),
-                                .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
-                               slot.id);
+      EvaluationRun evaluation(
+          {.method = *components_.method,
+           .host = host_,
+           .splits = splits_,
+           .views = plan_.views,
+           .points = harmonizer_ ? harmonizer_->points().detach().to(at::kFloat) : at::Tensor(),
+           .prior = harmonizer_ ? harmonizer_->tracker().prior() : at::Tensor(),
+           .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
+          slot.id);
       components_.evaluators[i]->evaluate(evaluation);
-      nlohmann::ordered_json result = {{"evaluator", slot.id},      {"slot", slot.path},
-                                       {"moment", moment},          {"epoch", epochs_done},
+      nlohmann::ordered_json result = {{"evaluator", slot.id},
+                                       {"slot", slot.path},
+                                       {"moment", moment},
+                                       {"epoch", epochs_done},
                                        {"label", label(moment, epochs_done)},
-                                       {"data", train_.fingerprint}, {"seed", plan_.seed}};
-      result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+                                       {"data", train_.fingerprint},
+                                       {"seed", plan_.seed}};
+      result["seconds"] =
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
       result.update(evaluation.results());
       directory.write_result(std::move(result), evaluation.pictures());
     }
@@ -242,7 +263,8 @@ class Session {
 
 }  // namespace
 
-RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options, Console& console) {
+RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options,
+                      Console& console) {
   if (const int64_t threads = recipe.integer("train.threads"); threads > 0)
     at::set_num_threads(static_cast<int>(threads));
   Session session(recipe, registry, console);

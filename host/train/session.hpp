@@ -21,8 +21,9 @@ struct RunOutcome {
   bool interrupted = false;
 };
 
-// Throws RecipeRefused when components cannot work together, gh::Error otherwise. From the moment the run directory exists,
-// whatever is thrown has been written into it first.
-RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options, Console& console);
+// Throws RecipeRefused when components cannot work together, gh::Error otherwise. From the moment
+// the run directory exists, whatever is thrown has been written into it first.
+RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options,
+                      Console& console);
 
 }  // namespace gh::host

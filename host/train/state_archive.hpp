@@ -27,7 +27,8 @@ class StateSaver final : public State {
   std::set<std::string> names_;
 };
 
-// Gives a component back what StateSaver collected. Throws gh::Error (io) naming what is missing or of another shape.
+// Gives a component back what StateSaver collected. Throws gh::Error (io) naming what is missing or
+// of another shape.
 class StateLoader final : public State {
  public:
   StateLoader(const TensorFile& in, std::string prefix);

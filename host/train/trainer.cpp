@@ -37,23 +37,27 @@ class TrainableList final : public Trainables {
 
 }  // namespace
 
-// One call of SslMethod::step. World size one, no loss scaling and no accumulation yet, so gradients are what backward leaves.
+// One call of SslMethod::step. World size one, no loss scaling and no accumulation yet, so
+// gradients are what backward leaves.
 class Trainer::StepRun final : public Step {
  public:
   StepRun(TrainerParts& parts, Optimizer& optimizer, const at::Tensor& indices, int64_t epoch)
       : parts_(parts), optimizer_(optimizer), indices_(indices), epoch_(epoch) {}
 
   void backward(const at::Tensor& loss) override {
-    require(loss.dim() == 0, ErrorCode::shape, "backward() takes a scalar loss, got ", loss.sizes());
-    require(!reduced_, ErrorCode::internal, "backward() between reduce_gradients() and discard_gradients()");
+    require(loss.dim() == 0, ErrorCode::shape, "backward() takes a scalar loss, got ",
+            loss.sizes());
+    require(!reduced_, ErrorCode::internal,
+            "backward() between reduce_gradients() and discard_gradients()");
     const double value = loss.item<double>();
-    require(std::isfinite(value), ErrorCode::numeric, "the loss is ", value, " in epoch ", epoch_ + 1, ", step ",
-            parts_.host.progress().step + 1);
+    require(std::isfinite(value), ErrorCode::numeric, "the loss is ", value, " in epoch ",
+            epoch_ + 1, ", step ", parts_.host.progress().step + 1);
     loss.backward();
     total_ += value;
     called_ = true;
   }
-  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions& options) override {
+  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
+                       const HarmonizeOptions& options) override {
     if (!parts_.harmonizer) return at::zeros({}, z1.options().requires_grad(false));
     return parts_.harmonizer->term(z1, z2, indices_, options.track != 0, epoch_);
   }
@@ -106,7 +110,12 @@ bool Trainer::train() {
 
 void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
   Progress& progress = parts_.host.progress_now();
-  progress = {.stage = stage.name, .stage_index = index, .epoch = 0, .epochs = stage.epochs, .step = 0, .steps = 0};
+  progress = {.stage = stage.name,
+              .stage_index = index,
+              .epoch = 0,
+              .epochs = stage.epochs,
+              .step = 0,
+              .steps = 0};
   parts_.method.train(true);
   parts_.host.set_stage_samples({});
   parts_.method.begin_stage(parts_.host);
@@ -121,8 +130,9 @@ void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
   parts_.host.set_stage_samples(stage_samples_);
   const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
   progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
-  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name, "' has ", samples,
-          " samples and drops batches shorter than ", parts_.plan.batch, "; lower train.batch");
+  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name,
+          "' has ", samples, " samples and drops batches shorter than ", parts_.plan.batch,
+          "; lower train.batch");
 }
 
 void Trainer::require_complete_state() {
@@ -136,8 +146,9 @@ void Trainer::require_complete_state() {
   std::set<const void*> visited;
   for (const auto& entry : file.tensors) visited.insert(entry.second.data_ptr());
   for (const OptimizedParameter& p : optimizer_->parameters())
-    require(visited.contains(p.tensor.data_ptr()), ErrorCode::internal, "the method trains a parameter of shape ",
-            p.tensor.sizes(), " that its visit_state() does not visit");
+    require(visited.contains(p.tensor.data_ptr()), ErrorCode::internal,
+            "the method trains a parameter of shape ", p.tensor.sizes(),
+            " that its visit_state() does not visit");
 }
 
 bool Trainer::run_stage(const StagePlan& stage) {
@@ -160,11 +171,13 @@ bool Trainer::run_epoch(int64_t epoch, double rate) {
   const int64_t steps = parts_.plan.steps_per_epoch(order.size(0));
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t begin = step * parts_.plan.batch;
-    run_step(order.slice(0, begin, std::min(order.size(0), begin + parts_.plan.batch)), epoch, rate);
+    run_step(order.slice(0, begin, std::min(order.size(0), begin + parts_.plan.batch)), epoch,
+             rate);
     if (InterruptGuard::requested()) return false;
   }
   parts_.method.end_epoch(parts_.host);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   write_metrics(epoch, rate, seconds, order.size(0));
   return true;
 }
@@ -173,7 +186,8 @@ void Trainer::fit_allocator(int64_t epoch) {
   if (!parts_.harmonizer || !parts_.harmonizer->wants_fit(epoch)) return;
   const at::Tensor indices =
       stage_samples_.defined() ? stage_samples_ : at::arange(parts_.data.size(), at::kLong);
-  const at::Tensor z = parts_.host.embed_all("plain", [&](const at::Tensor& x) { return parts_.method.embed(x); });
+  const at::Tensor z =
+      parts_.host.embed_all("plain", [&](const at::Tensor& x) { return parts_.method.embed(x); });
   parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
 }
 

@@ -1,5 +1,5 @@
-// The training loop: stages, epochs, steps. Everything it needs is handed in; it evaluates through a callback and writes through
-// the run directory.
+// The training loop: stages, epochs, steps. Everything it needs is handed in; it evaluates through
+// a callback and writes through the run directory.
 #pragma once
 
 #include "harmonize/harmonizer.hpp"

@@ -5,14 +5,22 @@ inline namespace v1 {
 
 std::string_view name_of(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::invalid_param: return "invalid_param";
-    case ErrorCode::shape: return "shape";
-    case ErrorCode::numeric: return "numeric";
-    case ErrorCode::io: return "io";
-    case ErrorCode::missing_data: return "missing_data";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::out_of_memory: return "out_of_memory";
-    case ErrorCode::internal: return "internal";
+    case ErrorCode::invalid_param:
+      return "invalid_param";
+    case ErrorCode::shape:
+      return "shape";
+    case ErrorCode::numeric:
+      return "numeric";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::missing_data:
+      return "missing_data";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
+    case ErrorCode::internal:
+      return "internal";
   }
   return "internal";
 }

@@ -1,4 +1,5 @@
-// The home of every interface's vtable, and the defaults of functions that most components do not override.
+// The home of every interface's vtable, and the defaults of functions that most components do not
+// override.
 #include "gh/component.hpp"
 
 #include <limits>

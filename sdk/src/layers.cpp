@@ -35,7 +35,8 @@ class Linear final : public Layer {
 class Convolution final : public Layer {
  public:
   Convolution(const ConvolutionSpec& spec, Random& random) : spec_(spec) {
-    const at::Tensor weight = at::empty({spec.out, spec.in / spec.groups, spec.kernel, spec.kernel});
+    const at::Tensor weight =
+        at::empty({spec.out, spec.in / spec.groups, spec.kernel, spec.kernel});
     const at::Tensor bias = spec.bias ? at::empty({spec.out}) : at::Tensor();
     initialize(weight, bias, spec.init, random);
     weight_ = add_parameter("weight", weight);
@@ -54,7 +55,8 @@ class BatchNorm final : public Normalization {
  public:
   explicit BatchNorm(const NormalizationSpec& spec) : spec_(spec) {
     if (spec.affine) {
-      weight_ = add_parameter("weight", spec.zero_init ? at::zeros({spec.channels}) : at::ones({spec.channels}));
+      weight_ = add_parameter(
+          "weight", spec.zero_init ? at::zeros({spec.channels}) : at::ones({spec.channels}));
       bias_ = add_parameter("bias", at::zeros({spec.channels}));
     }
     mean_ = add_buffer("running_mean", at::zeros({spec.channels}));
@@ -74,11 +76,13 @@ class BatchNorm final : public Normalization {
   at::Tensor normalize(const at::Tensor& x) {
     if (training()) {
       require(x.numel() > x.size(1), ErrorCode::shape,
-              "batch normalisation in training needs more than one value per channel, got ", x.sizes());
+              "batch normalisation in training needs more than one value per channel, got ",
+              x.sizes());
       at::NoGradGuard no_grad;
       count_.add_(1);
     }
-    return at::batch_norm(x, weight_, bias_, mean_, variance_, training(), spec_.momentum, spec_.epsilon,
+    return at::batch_norm(x, weight_, bias_, mean_, variance_, training(), spec_.momentum,
+                          spec_.epsilon,
                           /*cudnn_enabled=*/true);
   }
 

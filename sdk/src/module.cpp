@@ -18,8 +18,7 @@ struct Module::Impl {
   void collect(std::vector<NamedTensor> Impl::*own, const std::string& prefix,
                std::vector<NamedTensor>& out) const {
     for (const NamedTensor& t : this->*own) out.push_back({prefix + t.name, t.tensor});
-    for (const auto& [name, child] : children)
-      child->impl_->collect(own, prefix + name + ".", out);
+    for (const auto& [name, child] : children) child->impl_->collect(own, prefix + name + ".", out);
   }
 
   void require_unused(std::string_view name) const {
@@ -60,7 +59,8 @@ void Module::to(at::Device device, at::ScalarType dtype) {
   // set_data keeps the handle's identity: members, optimisers and the registry all see the move.
   for (NamedTensor& p : parameters()) p.tensor.set_data(p.tensor.detach().to(device, dtype));
   for (NamedTensor& b : buffers())
-    b.tensor.set_data(b.tensor.to(device, b.tensor.is_floating_point() ? dtype : b.tensor.scalar_type()));
+    b.tensor.set_data(
+        b.tensor.to(device, b.tensor.is_floating_point() ? dtype : b.tensor.scalar_type()));
 }
 
 void Module::requires_grad(bool on) {
@@ -94,12 +94,14 @@ void Module::copy_from(const Module& other) {
 void Module::visit_state(State& state, std::string_view prefix) {
   for (auto list : {parameters(), buffers()})
     for (NamedTensor& t : list) {
-      // A module's tensors are loaded in place or not at all: a replaced handle would leave the module as it was.
+      // A module's tensors are loaded in place or not at all: a replaced handle would leave the
+      // module as it was.
       const at::Tensor own = t.tensor;
       const std::string name = std::string(prefix) + "." + t.name;
       state.tensor(name, t.tensor);
-      require(t.tensor.is_same(own), ErrorCode::shape, "the state of ", name, " does not fit: the module has ",
-              own.sizes(), " ", own.scalar_type(), ", the checkpoint something else");
+      require(t.tensor.is_same(own), ErrorCode::shape, "the state of ", name,
+              " does not fit: the module has ", own.sizes(), " ", own.scalar_type(),
+              ", the checkpoint something else");
     }
 }
 

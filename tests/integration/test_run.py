@@ -1,6 +1,5 @@
 """Runs of the toy recipe, from the command line to the run directory."""
 import json
-import os
 import re
 import signal
 import subprocess
@@ -127,7 +126,7 @@ class Trouble(GhhostCase):
 class CommandLine(GhhostCase):
     def test_every_command_has_help_with_an_example(self):
         commands = [[], ["run"], ["check"], ["plugins"], ["plugins", "list"], ["plugins", "info"], ["plugins", "check"],
-                    ["new-plugin"], ["report"], ["version"]]
+                    ["new-plugin"], ["report"], ["version"], ["keys"]]
         for command in commands:
             text = self.ghhost(*command, "--help").stdout
             self.assertRegex(text, r"Examples?:\s+ghhost", command)
@@ -163,6 +162,9 @@ class CommandLine(GhhostCase):
         self.assertGreaterEqual(len(recipes), 15)
         for recipe in recipes:
             self.ghhost("check", recipe)
+
+    def test_the_documented_keys_are_the_keys(self):
+        self.assertIn(self.ghhost("keys").stdout.rstrip(), (SOURCE / "docs/recipes.md").read_text())
 
     def test_version_names_its_parts(self):
         version = json.loads(self.ghhost("version", "--json").stdout)

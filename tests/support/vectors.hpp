@@ -1,4 +1,5 @@
-// Parity vectors: GH_VECTORS, else tests/vectors, else ../shared/vectors. All shapes and parameters come from the files.
+// Parity vectors: GH_VECTORS, else tests/vectors, else ../shared/vectors. All shapes and parameters
+// come from the files.
 #pragma once
 
 #include "run/safetensors.hpp"
@@ -21,7 +22,8 @@ inline std::optional<host::TensorFile> find_vector(const std::string& name) {
   for (const auto& place : places)
     if (const auto file = place / (name + ".safetensors"); std::filesystem::exists(file))
       return host::read_safetensors(file);
-  std::cerr << "SKIPPED: parity vector " << name << " is not here; set GH_VECTORS to the directory that holds it\n";
+  std::cerr << "SKIPPED: parity vector " << name
+            << " is not here; set GH_VECTORS to the directory that holds it\n";
   return std::nullopt;
 }
 

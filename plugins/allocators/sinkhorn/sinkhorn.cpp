@@ -1,6 +1,7 @@
-// Optimal transport of a batch onto the points, by alternating scaling (Cuturi 2013). With G = exp(logits/ε), start c = 1/N and
-// repeat  r ← π ⊘ (Gᵀc),  c ← (1/N) ⊘ (G r);  targets are N·diag(c) G diag(r). Ends on the sample update: rows sum to one
-// exactly, the prior is met approximately, as in the published code.
+// Optimal transport of a batch onto the points, by alternating scaling (Cuturi 2013). With G =
+// exp(logits/ε), start c = 1/N and repeat  r ← π ⊘ (Gᵀc),  c ← (1/N) ⊘ (G r);  targets are
+// N·diag(c) G diag(r). Ends on the sample update: rows sum to one exactly, the prior is met
+// approximately, as in the published code.
 #include "gh/component.hpp"
 
 #include <ATen/ops/empty.h>
@@ -22,7 +23,8 @@ struct Problem {
   int64_t iterations = 0;
 };
 
-// Double precision holds exp(±700); cosines over ε stay far below for every ε a recipe would use in the linear domain.
+// Double precision holds exp(±700); cosines over ε stay far below for every ε a recipe would use in
+// the linear domain.
 std::vector<double> solve_linear(Problem p) {
   std::vector<double>& g = p.logits;
   for (double& x : g) x = std::exp(x);
@@ -114,9 +116,11 @@ class Sinkhorn final : public gh::Allocator {
     gh::require(std::isfinite(peak), gh::ErrorCode::numeric, "logits are not finite");
     const std::vector<double> prior = problem.prior;
     const bool linear = domain_ == "linear" || (domain_ == "auto" && peak <= kLinearPeak);
-    const std::vector<double> q = linear ? solve_linear(std::move(problem)) : solve_log(std::move(problem));
+    const std::vector<double> q =
+        linear ? solve_linear(std::move(problem)) : solve_log(std::move(problem));
     gh::require(std::all_of(q.begin(), q.end(), [](double x) { return std::isfinite(x); }),
-                gh::ErrorCode::numeric, "the scaling left the range of double precision; set domain = \"log\"");
+                gh::ErrorCode::numeric,
+                "the scaling left the range of double precision; set domain = \"log\"");
 
     const at::Tensor& logits = request.logits;
     report.scalar("iterations", static_cast<double>(iterations_));
@@ -133,7 +137,11 @@ class Sinkhorn final : public gh::Allocator {
     const at::Tensor& logits = request.logits;
     gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0, gh::ErrorCode::shape,
                 "logits must be [N, K], got ", logits.sizes());
-    Problem p{.n = logits.size(0), .k = logits.size(1), .logits = {}, .prior = {}, .iterations = iterations_};
+    Problem p{.n = logits.size(0),
+              .k = logits.size(1),
+              .logits = {},
+              .prior = {},
+              .iterations = iterations_};
     const at::Tensor x = logits.detach().to(at::kCPU, at::kDouble).contiguous();
     p.logits.assign(x.data_ptr<double>(), x.data_ptr<double>() + x.numel());
     for (double& v : p.logits) v /= epsilon_;
@@ -141,8 +149,8 @@ class Sinkhorn final : public gh::Allocator {
     if (!request.prior.defined()) return p;
 
     const at::Tensor prior = request.prior.to(at::kCPU, at::kDouble).contiguous();
-    gh::require(prior.dim() == 1 && prior.size(0) == p.k, gh::ErrorCode::shape, "the prior must be [",
-                p.k, "], got ", prior.sizes());
+    gh::require(prior.dim() == 1 && prior.size(0) == p.k, gh::ErrorCode::shape,
+                "the prior must be [", p.k, "], got ", prior.sizes());
     p.prior.assign(prior.data_ptr<double>(), prior.data_ptr<double>() + p.k);
     double total = 0;
     for (const double v : p.prior) {
@@ -167,7 +175,8 @@ constexpr gh::Param kParams[] = {
                "where the scaling happens; auto takes log when exp(logits/epsilon) would overflow"),
 };
 constexpr gh::Component kComponents[] = {
-    gh::describe<Sinkhorn>("sinkhorn", "optimal transport to the points under the tracked prior", kParams),
+    gh::describe<Sinkhorn>("sinkhorn", "optimal transport to the points under the tracked prior",
+                           kParams),
 };
 
 }  // namespace

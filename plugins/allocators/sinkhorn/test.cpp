@@ -21,7 +21,8 @@ class Reported final : public AssignReport {
   std::map<std::string, double> values;
 };
 
-at::Tensor assign(const std::string& toml, const at::Tensor& logits, const at::Tensor& prior, Reported* out = nullptr) {
+at::Tensor assign(const std::string& toml, const at::Tensor& logits, const at::Tensor& prior,
+                  Reported* out = nullptr) {
   auto allocator = test::load<Allocator>("sinkhorn", toml);
   AssignRequest request;
   request.logits = logits;
@@ -45,9 +46,10 @@ void check_vector(const std::string& name) {
     const at::Tensor pi = prior == "none" ? at::Tensor() : file->at("pi_" + prior);
     const at::Tensor t = exact ? file->at("t").to(at::kDouble) : file->at("t");
     for (const std::string domain : {"linear", "log", "auto"}) {
-      const at::Tensor q = assign("iterations = " + iterations + "\nepsilon = " + file->metadata.at("epsilon") +
-                                      "\ndomain = \"" + domain + "\"",
-                                  t, pi);
+      const at::Tensor q =
+          assign("iterations = " + iterations + "\nepsilon = " + file->metadata.at("epsilon") +
+                     "\ndomain = \"" + domain + "\"",
+                 t, pi);
       INFO(key << " " << domain);
       CHECK(test::largest_difference(q, expected) < (exact ? 1e-9 : 5e-6));
       ++compared;
@@ -87,9 +89,12 @@ TEST_CASE("sinkhorn gives identical rows identical targets") {
 
 TEST_CASE("sinkhorn refuses what it cannot allocate") {
   const at::Tensor logits = at::rand({4, 3});
-  CHECK_THROWS_WITH(assign("", logits, at::zeros({3}, at::kDouble)), Catch::Contains("zero everywhere"));
-  CHECK_THROWS_WITH(assign("", logits, at::full({3}, -1.0, at::kDouble)), Catch::Contains("not negative"));
-  CHECK_THROWS_WITH(assign("", logits, at::full({2}, 0.5, at::kDouble)), Catch::Contains("must be [3]"));
+  CHECK_THROWS_WITH(assign("", logits, at::zeros({3}, at::kDouble)),
+                    Catch::Contains("zero everywhere"));
+  CHECK_THROWS_WITH(assign("", logits, at::full({3}, -1.0, at::kDouble)),
+                    Catch::Contains("not negative"));
+  CHECK_THROWS_WITH(assign("", logits, at::full({2}, 0.5, at::kDouble)),
+                    Catch::Contains("must be [3]"));
   CHECK_THROWS_WITH(assign("", logits / 0.0, {}), Catch::Contains("not finite"));
   CHECK_THROWS_WITH(assign("epsilon = 0", logits, {}), Catch::Contains("epsilon"));
 }

@@ -23,7 +23,9 @@ TEST_CASE("toy2d has four classes around (±1, ±1) with the spread asked for") 
 
 TEST_CASE("toy2d is a function of seed and split") {
   auto toy = test::load<Dataset>("toy2d", "per_class = 10");
-  const auto print = [&](std::string_view split, uint64_t seed) { return toy->open(split, seed)->fingerprint(); };
+  const auto print = [&](std::string_view split, uint64_t seed) {
+    return toy->open(split, seed)->fingerprint();
+  };
   CHECK(print("train", 1) == print("train", 1));
   CHECK(print("train", 1) != print("train", 2));
   CHECK(print("train", 1) != print("test", 1));

@@ -1,4 +1,5 @@
-// Four Gaussian classes at (±1, ±1): the paper's toy. Balanced; the recipe's longtail thins the training split.
+// Four Gaussian classes at (±1, ±1): the paper's toy. Balanced; the recipe's longtail thins the
+// training split.
 #include "gh/component.hpp"
 
 #include <ATen/ops/empty.h>

@@ -1,5 +1,6 @@
-// Looks at a two-dimensional embedding on the unit circle: how much of the circle each class holds, and how far apart the class
-// means are. On long-tailed data a plain contrastive loss lets the head class take the circle.
+// Looks at a two-dimensional embedding on the unit circle: how much of the circle each class holds,
+// and how far apart the class means are. On long-tailed data a plain contrastive loss lets the head
+// class take the circle.
 #include "gh/component.hpp"
 #include "gh/plot.hpp"
 
@@ -46,7 +47,8 @@ std::vector<ClassOnCircle> read_classes(const gh::Features& features) {
   const int64_t count = y.numel() == 0 ? 0 : y.max().item<int64_t>() + 1;
   std::vector<ClassOnCircle> classes(static_cast<std::size_t>(count));
   for (std::size_t c = 0; c < classes.size(); ++c)
-    classes[c].name = c < features.class_names.size() ? features.class_names[c] : "class " + std::to_string(c);
+    classes[c].name =
+        c < features.class_names.size() ? features.class_names[c] : "class " + std::to_string(c);
   const auto point = x.accessor<double, 2>();
   const auto label = y.accessor<int64_t, 1>();
   for (int64_t i = 0; i < y.size(0); ++i)
@@ -69,10 +71,12 @@ void share_circle(std::vector<ClassOnCircle>& classes) {
   if (all.empty()) return;
   for (int i = 0; i < kDirections; ++i) {
     const double direction = -std::numbers::pi + kTurn * (i + 0.5) / kDirections;
-    const auto after = std::lower_bound(all.begin(), all.end(), std::pair(direction, std::size_t{0}));
+    const auto after =
+        std::lower_bound(all.begin(), all.end(), std::pair(direction, std::size_t{0}));
     const auto& next = after == all.end() ? all.front() : *after;
     const auto& previous = after == all.begin() ? all.back() : *std::prev(after);
-    const bool ahead = angle_between(next.first, direction) < angle_between(previous.first, direction);
+    const bool ahead =
+        angle_between(next.first, direction) < angle_between(previous.first, direction);
     classes[ahead ? next.second : previous.second].share += 1.0 / kDirections;
   }
 }
@@ -82,7 +86,8 @@ double smallest_mean_angle(const std::vector<ClassOnCircle>& classes) {
   for (std::size_t a = 0; a < classes.size(); ++a)
     for (std::size_t b = a + 1; b < classes.size(); ++b)
       if (!classes[a].angles.empty() && !classes[b].angles.empty())
-        smallest = std::fmin(smallest, angle_between(classes[a].mean_angle(), classes[b].mean_angle()));
+        smallest =
+            std::fmin(smallest, angle_between(classes[a].mean_angle(), classes[b].mean_angle()));
   return degrees(smallest);
 }
 
@@ -133,30 +138,34 @@ class Circle final : public gh::Evaluator {
 
   void evaluate(gh::Evaluation& evaluation) override {
     using gh::FeatureLevel;
-    const auto& embedding = evaluation.features({.level = FeatureLevel::embedding, .split = split_});
+    const auto& embedding =
+        evaluation.features({.level = FeatureLevel::embedding, .split = split_});
     std::vector<ClassOnCircle> classes = read_classes(embedding);
     share_circle(classes);
 
-    const auto head = std::max_element(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
-      return a.angles.size() < b.angles.size();
-    });
+    const auto head = std::max_element(
+        classes.begin(), classes.end(),
+        [](const auto& a, const auto& b) { return a.angles.size() < b.angles.size(); });
     evaluation.metric("head_share", head->share,
-                      "part of the circle whose nearest embedded sample is of the largest class; 1/classes is even");
+                      "part of the circle whose nearest embedded sample is of the largest class; "
+                      "1/classes is even");
     evaluation.metric("smallest_angle", smallest_mean_angle(classes),
                       "smallest angle between two class means, degrees; 360/classes is even");
     std::vector<std::vector<std::string>> rows;
     for (const ClassOnCircle& c : classes)
       rows.push_back({c.name, std::to_string(c.angles.size()), fixed(c.share, 3),
                       fixed(degrees(c.mean_angle()), 1), fixed(c.concentration(), 3)});
-    const std::vector<std::string> columns = {"class", "samples", "share of circle", "mean angle, degrees",
+    const std::vector<std::string> columns = {"class", "samples", "share of circle",
+                                              "mean angle, degrees",
                                               "concentration (1: one place, 0: all around)"};
-    evaluation.table("classes", "Each class on the circle, " + std::string(split_) + " split", columns, rows);
+    evaluation.table("classes", "Each class on the circle, " + std::string(split_) + " split",
+                     columns, rows);
 
     const auto& data = evaluation.features({.level = FeatureLevel::input, .split = split_});
     if (data.x.dim() == 2 && data.x.size(1) == 2)
       evaluation.picture("data", "The samples", "image/svg+xml", draw_data(data, classes));
-    evaluation.picture("embedding", "Their embedding: directions on the circle, one ring a class", "image/svg+xml",
-                       draw_embedding(classes));
+    evaluation.picture("embedding", "Their embedding: directions on the circle, one ring a class",
+                       "image/svg+xml", draw_embedding(classes));
   }
 
  private:
@@ -167,7 +176,8 @@ constexpr gh::Param kParams[] = {
     gh::text("split", "\"train\"", "which samples to embed; train is the thinned training set"),
 };
 constexpr gh::Component kComponents[] = {
-    gh::describe<Circle>("circle", "share of the circle and angles between class means of a 2-D embedding", kParams),
+    gh::describe<Circle>(
+        "circle", "share of the circle and angles between class means of a 2-D embedding", kParams),
 };
 
 }  // namespace

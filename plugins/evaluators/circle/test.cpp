@@ -35,12 +35,15 @@ class FakeEvaluation final : public Evaluation {
   std::shared_ptr<Encoder> clone_encoder() override { return nullptr; }
   void each_batch(const FeatureRequest&, int64_t, int64_t,
                   const std::function<bool(const at::Tensor&, const at::Tensor&)>&) override {}
-  void metric(std::string_view name, double value, std::string_view) override { metrics[std::string(name)] = value; }
+  void metric(std::string_view name, double value, std::string_view) override {
+    metrics[std::string(name)] = value;
+  }
   void table(std::string_view, std::string_view, std::span<const std::string>,
              std::span<const std::vector<std::string>> rows) override {
     table_rows.assign(rows.begin(), rows.end());
   }
-  void picture(std::string_view name, std::string_view, std::string_view, std::string_view bytes) override {
+  void picture(std::string_view name, std::string_view, std::string_view,
+               std::string_view bytes) override {
     pictures[std::string(name)] = bytes;
   }
   void say(Severity, std::string_view) override {}
@@ -68,7 +71,8 @@ TEST_CASE("circle: four classes on the axes share evenly, a right angle apart") 
 }
 
 TEST_CASE("circle: a direction belongs to the nearest sample, across ±180° too") {
-  // Class 0 at 180° and 170°, class 1 at -170°: class 1 holds from 5° beyond -175° round to the middle of the far gap, 0°.
+  // Class 0 at 180° and 170°, class 1 at -170°: class 1 holds from 5° beyond -175° round to the
+  // middle of the far gap, 0°.
   const auto out = evaluate({{180, 0}, {170, 0}, {-170, 1}});
   CHECK(out.metrics.at("head_share") == Approx((180 + 5) / 360.0).margin(0.001));
   CHECK(out.metrics.at("smallest_angle") == Approx(15));

@@ -19,7 +19,8 @@ class Simclr final : public gh::TwoViewMethod {
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     TwoViewMethod::check(facts, out);
-    if (facts.batch < 2) out.add(".train.batch", "NT-Xent needs negatives: at least 2 samples a step");
+    if (facts.batch < 2)
+      out.add(".train.batch", "NT-Xent needs negatives: at least 2 samples a step");
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {

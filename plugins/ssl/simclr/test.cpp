@@ -45,7 +45,8 @@ Outcome run_ntxent(at::Tensor z1, at::Tensor z2, const std::string& temperature)
   facts.view_shapes = {{z1.size(1)}, {z1.size(1)}};
   facts.dtype = z1.scalar_type();
   IdentityHost fake(facts);
-  auto method = test::load<SslMethod>("simclr", "projector = \"none\"\ntemperature = " + temperature);
+  auto method =
+      test::load<SslMethod>("simclr", "projector = \"none\"\ntemperature = " + temperature);
   method->build(fake);
   z1 = z1.clone().set_requires_grad(true);
   z2 = z2.clone().set_requires_grad(true);
@@ -68,7 +69,8 @@ TEST_CASE("simclr equals the published NT-Xent and its gradients", "[parity]") {
     CHECK(std::abs(single.loss - file->at("mean" + t).item<double>()) < 5e-6);
     CHECK(test::largest_difference(single.dz1, file->at("dz1" + t)) < 1e-7);
     CHECK(test::largest_difference(single.dz2, file->at("dz2" + t)) < 1e-7);
-    const Outcome exact = run_ntxent(file->at("z1").to(at::kDouble), file->at("z2").to(at::kDouble), temperature);
+    const Outcome exact =
+        run_ntxent(file->at("z1").to(at::kDouble), file->at("z2").to(at::kDouble), temperature);
     CHECK(std::abs(exact.loss - file->at("mean" + t + "_f64").item<double>()) < 1e-9);
     CHECK(test::largest_difference(exact.dz1, file->at("dz1" + t + "_f64")) < 1e-9);
     CHECK(test::largest_difference(exact.dz2, file->at("dz2" + t + "_f64")) < 1e-9);

@@ -1,4 +1,5 @@
-// Simplex equiangular tight frame: K unit vectors with all cosines −1/(K−1), the most uniform arrangement of K ≤ d+1 points.
+// Simplex equiangular tight frame: K unit vectors with all cosines −1/(K−1), the most uniform
+// arrangement of K ≤ d+1 points.
 #include "gh/component.hpp"
 
 #include <ATen/ops/empty.h>
@@ -46,7 +47,8 @@ class Etf final : public gh::Structure {
     gh::require(points_ <= width + 1, gh::ErrorCode::invalid_param, "points = ", points_,
                 " exceeds the ", width + 1, " of a simplex in ", width, " dimensions");
     const double scale = std::sqrt(points_ / (points_ - 1.0));
-    // The published generator centres a random K-frame; that needs K ≤ d and is no simplex for K = d+1.
+    // The published generator centres a random K-frame; that needs K ≤ d and is no simplex for K =
+    // d+1.
     if (points_ <= width) {
       const at::Tensor frame = random_frame(points_, width, random);
       return scale * (frame - frame.mean({0}, true));
@@ -69,5 +71,6 @@ constexpr gh::Component kComponents[] = {
 
 }  // namespace
 
-GH_PLUGIN(kComponents, .license = "MIT", .authors = "the ghhost authors",
-          .doc = "The geometric uniform structure of the paper for K up to the embedding width plus one")
+GH_PLUGIN(
+    kComponents, .license = "MIT", .authors = "the ghhost authors",
+    .doc = "The geometric uniform structure of the paper for K up to the embedding width plus one")

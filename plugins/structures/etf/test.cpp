@@ -25,15 +25,18 @@ TEST_CASE("etf is a simplex for every K up to width + 1") {
   }
 }
 
-TEST_CASE("etf has the Gram matrix of the published generator wherever that is a simplex", "[parity]") {
-  const auto file = test::find_vector("gh_etf");  // holds a published matrix, so it is not in this repository
+TEST_CASE("etf has the Gram matrix of the published generator wherever that is a simplex",
+          "[parity]") {
+  const auto file =
+      test::find_vector("gh_etf");  // holds a published matrix, so it is not in this repository
   if (!file) return;
   int compared = 0;
   for (int i = 0; file->has("case" + std::to_string(i) + "_M"); ++i) {
     const std::string name = "case" + std::to_string(i);
     const int64_t k = file->at(name + "_M").size(0), width = file->at(name + "_M").size(1);
     if (k > width) continue;  // the generator accepts K = d+1 but does not give a simplex
-    const at::Tensor m = test::load<Structure>("etf", "points = " + std::to_string(k))->points(width, Random(3));
+    const at::Tensor m =
+        test::load<Structure>("etf", "points = " + std::to_string(k))->points(width, Random(3));
     CHECK(test::largest_difference(m.matmul(m.t()), file->at(name + "_gram")) < 1e-12);
     ++compared;
   }
@@ -50,7 +53,8 @@ TEST_CASE("etf names the parameter when there are too many points") {
   auto etf = test::load<Structure>("etf", "points = 10");
   test::CollectedComplaints complaints;
   etf->check(8, complaints);
-  CHECK(complaints.text.find("points: a simplex in 8 dimensions has at most 9") != std::string::npos);
+  CHECK(complaints.text.find("points: a simplex in 8 dimensions has at most 9") !=
+        std::string::npos);
   CHECK_THROWS_AS(etf->points(8, Random(1)), Error);
   CHECK_THROWS_WITH(test::load<Structure>("etf", "points = 1"), Catch::Contains("points"));
 }

@@ -1,5 +1,5 @@
-// Plus and minus every vector of an orthonormal basis: 2d points, each orthogonal to all but its antipode. In the plane, the
-// corners (±1, ±1)/√2 of the paper's toy.
+// Plus and minus every vector of an orthonormal basis: 2d points, each orthogonal to all but its
+// antipode. In the plane, the corners (±1, ±1)/√2 of the paper's toy.
 #include "gh/component.hpp"
 
 #include <ATen/ops/empty.h>

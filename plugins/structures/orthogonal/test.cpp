@@ -23,7 +23,10 @@ TEST_CASE("orthogonal has cosines 1, 0 and -1 only and sums to zero") {
     REQUIRE(m.size(0) == 2 * width);
     for (int64_t i = 0; i < 2 * width; ++i)
       for (int64_t j = 0; j < 2 * width; ++j)
-        CHECK(gram[i][j].item<double>() == Approx(i == j ? 1.0 : i / 2 == j / 2 ? -1.0 : 0.0).margin(1e-12));
+        CHECK(gram[i][j].item<double>() == Approx(i == j           ? 1.0
+                                                  : i / 2 == j / 2 ? -1.0
+                                                                   : 0.0)
+                                               .margin(1e-12));
     CHECK(m.sum(0).norm().item<double>() < 1e-12);
   }
 }

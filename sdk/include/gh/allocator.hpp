@@ -24,16 +24,17 @@ struct AllocatorFacts {
 
 // Host to plugin; later minors append.
 struct AssignRequest {
-  at::Tensor logits;            // [N, K] float, cosines between samples and points (rows of unit length)
-  at::Tensor prior;             // [K] float64, sums to 1, entries may be zero; undefined: no preference
-  at::Tensor indices;           // [N] int64, position in the training set
-  at::Tensor labels;            // [N] int64; undefined unless the component declares GH_SEES_LABELS
+  at::Tensor logits;   // [N, K] float, cosines between samples and points (rows of unit length)
+  at::Tensor prior;    // [K] float64, sums to 1, entries may be zero; undefined: no preference
+  at::Tensor indices;  // [N] int64, position in the training set
+  at::Tensor labels;   // [N] int64; undefined unless the component declares GH_SEES_LABELS
   bool differentiable = false;  // gradients must flow from targets to logits
 };
 
 // Host to plugin; later minors append.
 struct FitRequest {
-  at::Tensor embeddings;  // [n, width] float32, CPU, as SslMethod::embed() gives them in evaluation mode; the same on all ranks
+  at::Tensor embeddings;  // [n, width] float32, CPU, as SslMethod::embed() gives them in evaluation
+                          // mode; the same on all ranks
   at::Tensor points;      // [K, width] float64, CPU, as they stand
   at::Tensor prior;       // as in AssignRequest
   at::Tensor indices;     // [n] int64, position of each row in the training set
@@ -53,10 +54,12 @@ class GH_API Allocator {
  public:
   virtual ~Allocator();
   virtual void check(const AllocatorFacts& facts, Complaints& out) const;
-  // Targets [N, K], same dtype and device as the logits, rows sum to 1. Logits of every rank are already gathered.
+  // Targets [N, K], same dtype and device as the logits, rows sum to 1. Logits of every rank are
+  // already gathered.
   virtual at::Tensor assign(const AssignRequest& request, AssignReport& report) = 0;
 
-  // Epochs between fits over the whole training set; 0: never. Before the first assign and then on schedule.
+  // Epochs between fits over the whole training set; 0: never. Before the first assign and then on
+  // schedule.
   virtual int64_t fit_every() const;
   // Returns centres [K, width] that replace the structure's points, or undefined to leave them.
   virtual at::Tensor fit(const FitRequest& request, AssignReport& report);

@@ -1,4 +1,5 @@
-// The contract of a backbone: a factory of encoders. Methods ask for several (EMA twins, experts), so it keeps no state.
+// The contract of a backbone: a factory of encoders. Methods ask for several (EMA twins, experts),
+// so it keeps no state.
 #pragma once
 
 #include "gh/error.hpp"
@@ -15,8 +16,8 @@ inline namespace v1 {
 // Host to plugin; later minors append.
 struct BackboneRequest {
   std::span<const int64_t> sample_shape;  // [D] or [C,H,W]
-  LayerFactory* layers = nullptr;         // where every layer with parameters comes from; never null
-  Random random{0};                       // initial weights
+  LayerFactory* layers = nullptr;  // where every layer with parameters comes from; never null
+  Random random{0};                // initial weights
 };
 
 // Building thread.

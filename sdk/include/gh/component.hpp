@@ -1,7 +1,7 @@
 // How a C++ plugin declares itself, at the end of its source:
 //
-//   constexpr gh::Component kComponents[] = {gh::describe<Simclr>("simclr", "SimCLR with NT-Xent", kParams)};
-//   GH_PLUGIN(kComponents, .license = "MIT", .authors = "…", .doc = "…")
+//   constexpr gh::Component kComponents[] = {gh::describe<Simclr>("simclr", "SimCLR with NT-Xent",
+//   kParams)}; GH_PLUGIN(kComponents, .license = "MIT", .authors = "…", .doc = "…")
 //
 // Name and version come from gh_add_plugin() in the plugin's CMakeLists.txt.
 #pragma once
@@ -24,11 +24,11 @@ inline namespace v1 {
 
 template <class Interface>
 struct InterfaceOf;
-#define GH_INTERFACE(type, number, text)             \
-  template <>                                        \
-  struct InterfaceOf<type> {                         \
-    static constexpr gh_kind kind = number;          \
-    static constexpr const char* id = text;          \
+#define GH_INTERFACE(type, number, text)    \
+  template <>                               \
+  struct InterfaceOf<type> {                \
+    static constexpr gh_kind kind = number; \
+    static constexpr const char* id = text; \
   }
 GH_INTERFACE(SslMethod, GH_KIND_SSL, "gh.ssl.v1");
 GH_INTERFACE(Structure, GH_KIND_STRUCTURE, "gh.structure.v1");
@@ -40,13 +40,19 @@ GH_INTERFACE(Evaluator, GH_KIND_EVALUATOR, "gh.evaluator.v1");
 
 template <class T>
 constexpr auto interface_of() {
-  if constexpr (std::is_base_of_v<SslMethod, T>) return std::type_identity<SslMethod>{};
-  else if constexpr (std::is_base_of_v<Structure, T>) return std::type_identity<Structure>{};
-  else if constexpr (std::is_base_of_v<Allocator, T>) return std::type_identity<Allocator>{};
-  else if constexpr (std::is_base_of_v<Dataset, T>) return std::type_identity<Dataset>{};
-  else if constexpr (std::is_base_of_v<Backbone, T>) return std::type_identity<Backbone>{};
+  if constexpr (std::is_base_of_v<SslMethod, T>)
+    return std::type_identity<SslMethod>{};
+  else if constexpr (std::is_base_of_v<Structure, T>)
+    return std::type_identity<Structure>{};
+  else if constexpr (std::is_base_of_v<Allocator, T>)
+    return std::type_identity<Allocator>{};
+  else if constexpr (std::is_base_of_v<Dataset, T>)
+    return std::type_identity<Dataset>{};
+  else if constexpr (std::is_base_of_v<Backbone, T>)
+    return std::type_identity<Backbone>{};
   else {
-    static_assert(std::is_base_of_v<Evaluator, T>, "a component derives from one of the six SDK interfaces");
+    static_assert(std::is_base_of_v<Evaluator, T>,
+                  "a component derives from one of the six SDK interfaces");
     return std::type_identity<Evaluator>{};
   }
 }
@@ -65,9 +71,11 @@ struct Component : gh_component_v1 {
 };
 static_assert(sizeof(Component) == sizeof(gh_component_v1));
 
-// T has a constructor from const Params&, and optionally `static void validate(const Params&, Complaints&)`.
+// T has a constructor from const Params&, and optionally `static void validate(const Params&,
+// Complaints&)`.
 template <class T>
-constexpr Component describe(const char* id, const char* doc, const Param* params, uint32_t param_count) {
+constexpr Component describe(const char* id, const char* doc, const Param* params,
+                             uint32_t param_count) {
   using Interface = typename decltype(interface_of<T>())::type;
   Component c{};
   c.kind = InterfaceOf<Interface>::kind;
@@ -76,7 +84,8 @@ constexpr Component describe(const char* id, const char* doc, const Param* param
   c.doc = doc;
   c.params = params;
   c.param_count = param_count;
-  if constexpr (std::is_same_v<Interface, Dataset>) c.threads = GH_THREADS_ANY;  // loader threads read it
+  if constexpr (std::is_same_v<Interface, Dataset>)
+    c.threads = GH_THREADS_ANY;  // loader threads read it
   c.create = [](const void* p) -> void* {
     return static_cast<Interface*>(new T(*static_cast<const Params*>(p)));
   };
@@ -104,8 +113,8 @@ struct PluginFacts {
 };
 
 template <std::size_t N>
-gh_manifest_v1 make_manifest(const Component (&components)[N], const char* name, const char* version,
-                             const PluginFacts& facts) {
+gh_manifest_v1 make_manifest(const Component (&components)[N], const char* name,
+                             const char* version, const PluginFacts& facts) {
   gh_manifest_v1 m{};
   m.magic = GH_MANIFEST_MAGIC;
   m.size = sizeof(gh_manifest_v1);
@@ -128,11 +137,11 @@ gh_manifest_v1 make_manifest(const Component (&components)[N], const char* name,
 }  // namespace v1
 }  // namespace gh
 
-#define GH_PLUGIN(components, ...)                                                                                       \
-  extern "C" __attribute__((visibility("default"))) int32_t gh_plugin_entry_v1(const gh_host_v1*,                       \
-                                                                               const gh_manifest_v1** manifest) {       \
-    static const gh_manifest_v1 kManifest =                                                                             \
-        gh::make_manifest(components, GH_PLUGIN_NAME, GH_PLUGIN_VERSION, gh::PluginFacts{__VA_ARGS__});                 \
-    *manifest = &kManifest;                                                                                             \
-    return 0;                                                                                                            \
+#define GH_PLUGIN(components, ...)                                                    \
+  extern "C" __attribute__((visibility("default"))) int32_t gh_plugin_entry_v1(       \
+      const gh_host_v1*, const gh_manifest_v1** manifest) {                           \
+    static const gh_manifest_v1 kManifest = gh::make_manifest(                        \
+        components, GH_PLUGIN_NAME, GH_PLUGIN_VERSION, gh::PluginFacts{__VA_ARGS__}); \
+    *manifest = &kManifest;                                                           \
+    return 0;                                                                         \
   }

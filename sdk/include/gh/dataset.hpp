@@ -1,5 +1,5 @@
-// The contract of a data set: samples as they lie on disk or in memory. Decoding, thinning, augmentation, batching and threads are
-// the host's.
+// The contract of a data set: samples as they lie on disk or in memory. Decoding, thinning,
+// augmentation, batching and threads are the host's.
 #pragma once
 
 #include "gh/error.hpp"
@@ -21,7 +21,8 @@ class GH_API SampleSink {
  public:
   virtual ~SampleSink();
   virtual void vector(std::span<const float> values) = 0;
-  virtual void pixels(std::span<const uint8_t> values, int64_t height, int64_t width, int64_t channels) = 0;  // HWC
+  virtual void pixels(std::span<const uint8_t> values, int64_t height, int64_t width,
+                      int64_t channels) = 0;  // HWC
   // A compressed image file (JPEG, PNG); `origin` names it in messages.
   virtual void encoded(std::span<const uint8_t> bytes, std::string_view origin) = 0;
 };
@@ -39,11 +40,12 @@ class GH_API Split {
   virtual ~Split();
   virtual int64_t size() const = 0;
   virtual TargetKind target_kind() const = 0;
-  virtual at::Tensor targets() const = 0;                 // undefined for TargetKind::none
-  virtual std::vector<std::string> class_names() const;   // may be empty
+  virtual at::Tensor targets() const = 0;                // undefined for TargetKind::none
+  virtual std::vector<std::string> class_names() const;  // may be empty
   // Shape of every sample as a tensor, ([D] or [C,H,W]), or empty when samples differ in size.
   virtual std::vector<int64_t> sample_shape() const = 0;
-  virtual void read(int64_t index, SampleSink& sink) const = 0;  // hands exactly one sample to the sink
+  virtual void read(int64_t index,
+                    SampleSink& sink) const = 0;  // hands exactly one sample to the sink
   // Changes when the content does; recorded with every result.
   virtual std::string fingerprint() const = 0;
   virtual void* query(const char* interface_id);
@@ -53,7 +55,8 @@ class GH_API Dataset {
  public:
   virtual ~Dataset();
   virtual std::vector<std::string> splits() const = 0;  // "train" and usually "test"
-  // Opens a split; ErrorCode::missing_data says what to fetch from where. `seed` is for generated data.
+  // Opens a split; ErrorCode::missing_data says what to fetch from where. `seed` is for generated
+  // data.
   virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed) const = 0;
   virtual void* query(const char* interface_id);
 };

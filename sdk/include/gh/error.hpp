@@ -1,8 +1,10 @@
 // The one error type that crosses between host and plugins.
 //
-//   gh::require(points > 1, gh::ErrorCode::invalid_param, "points must be at least 2, got ", points);
+//   gh::require(points > 1, gh::ErrorCode::invalid_param, "points must be at least 2, got ",
+//   points);
 //
-// The host adds component, phase and recipe position; a message says what was expected and what came.
+// The host adds component, phase and recipe position; a message says what was expected and what
+// came.
 #pragma once
 
 #include "gh/export.hpp"
@@ -24,7 +26,7 @@ enum class ErrorCode : int {
   missing_data = 5,   // a file or data set is not there; the message says where to get it
   unsupported = 6,    // asked for something this component cannot do
   out_of_memory = 7,
-  internal = 8,       // a bug
+  internal = 8,  // a bug
 };
 
 // "invalid_param", "shape", … for messages and JSON.
@@ -57,8 +59,8 @@ void require(bool condition, ErrorCode code, const Parts&... parts) {
 class GH_API Complaints {
  public:
   virtual ~Complaints();
-  // `key` is the parameter to change, as written in the recipe table of the component ("queue"), or a dotted path from the
-  // recipe's root when it begins with a dot (".train.batch").
+  // `key` is the parameter to change, as written in the recipe table of the component ("queue"), or
+  // a dotted path from the recipe's root when it begins with a dot (".train.batch").
   virtual void add(std::string_view key, std::string_view message) = 0;
 };
 

@@ -1,4 +1,5 @@
-// The contract of an evaluator: a trained encoder and labelled splits in; metrics, tables and pictures out.
+// The contract of an evaluator: a trained encoder and labelled splits in; metrics, tables and
+// pictures out.
 #pragma once
 
 #include "gh/error.hpp"
@@ -27,18 +28,20 @@ enum class FeatureLevel : int {
 struct FeatureRequest {
   uint32_t struct_size = sizeof(FeatureRequest);
   FeatureLevel level = FeatureLevel::backbone;
-  std::string_view split = "train";  // "train": the thinned training set; "train:full": before thinning; else the data set's
+  std::string_view split = "train";  // "train": the thinned training set; "train:full": before
+                                     // thinning; else the data set's
   std::string_view views = "plain";  // a pipeline of the recipe, or "plain"
 };
 
 // Host to plugin; later minors append.
 struct Features {
-  at::Tensor x;                         // [N, D] float32, CPU, evaluation mode, no gradient
-  at::Tensor targets;                   // as Split::targets(); undefined where the split has none
+  at::Tensor x;                          // [N, D] float32, CPU, evaluation mode, no gradient
+  at::Tensor targets;                    // as Split::targets(); undefined where the split has none
   std::vector<std::string> class_names;  // may be empty
 };
 
-// Known once the networks are built, so that an evaluator can refuse before training. Host to plugin; later minors append.
+// Known once the networks are built, so that an evaluator can refuse before training. Host to
+// plugin; later minors append.
 struct EvalFacts {
   std::vector<std::string> splits;
   bool class_targets = false;
@@ -54,24 +57,31 @@ class GH_API Evaluation {
  public:
   virtual ~Evaluation();
   virtual const RunFacts& facts() const = 0;
-  virtual Random random(std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
-  virtual const Features& features(const FeatureRequest& request) = 0;  // cached for this evaluation
-  virtual at::Tensor class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
-  // What GH pulls towards, as it stands: [K, width] float32 and the prior [K] float64, CPU; undefined without [harmonize].
+  virtual Random random(
+      std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
+  virtual const Features& features(
+      const FeatureRequest& request) = 0;  // cached for this evaluation
+  virtual at::Tensor
+  class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
+  // What GH pulls towards, as it stands: [K, width] float32 and the prior [K] float64, CPU;
+  // undefined without [harmonize].
   virtual at::Tensor points() = 0;
   virtual at::Tensor prior() = 0;
   // A trainable copy of the encoder; the run's own stays as it is.
   virtual std::shared_ptr<Encoder> clone_encoder() = 0;
-  // Batches of a split, shuffled by `epoch` (negative: in order), for fine-tuning. Stops early when `use` returns false.
-  // Level input only; x on the run's device.
-  virtual void each_batch(const FeatureRequest& request, int64_t batch, int64_t epoch,
-                          const std::function<bool(const at::Tensor& x, const at::Tensor& targets)>& use) = 0;
+  // Batches of a split, shuffled by `epoch` (negative: in order), for fine-tuning. Stops early when
+  // `use` returns false. Level input only; x on the run's device.
+  virtual void each_batch(
+      const FeatureRequest& request, int64_t batch, int64_t epoch,
+      const std::function<bool(const at::Tensor& x, const at::Tensor& targets)>& use) = 0;
 
   // Results. Names are [a-z0-9_]; `definition` is printed beside the number. A NaN is shown as "—".
   virtual void metric(std::string_view name, double value, std::string_view definition) = 0;
-  virtual void table(std::string_view name, std::string_view caption, std::span<const std::string> columns,
+  virtual void table(std::string_view name, std::string_view caption,
+                     std::span<const std::string> columns,
                      std::span<const std::vector<std::string>> rows) = 0;
-  virtual void picture(std::string_view name, std::string_view caption, std::string_view mime, std::string_view bytes) = 0;
+  virtual void picture(std::string_view name, std::string_view caption, std::string_view mime,
+                       std::string_view bytes) = 0;
   virtual void say(Severity severity, std::string_view message) = 0;
   virtual void* query(const char* interface_id) = 0;
 };

@@ -1,5 +1,6 @@
-// Visibility of what lives in libghsdk.so. Every polymorphic SDK type has its vtable and typeinfo there, so that casts and
-// typed catches work across plugins that were built with hidden visibility.
+// Visibility of what lives in libghsdk.so. Every polymorphic SDK type has its vtable and typeinfo
+// there, so that casts and typed catches work across plugins that were built with hidden
+// visibility.
 #pragma once
 
 #define GH_API __attribute__((visibility("default")))

@@ -1,6 +1,7 @@
-// What a binary was built with, as "key=value" lines: the text of a plugin's ELF note and of the host's own record. Host and
-// plugin exchange C++ types, so these must agree; the host compares them before it runs a plugin's first instruction.
-// Included by one source of each plugin and one of libghsdk, never by plugin authors.
+// What a binary was built with, as "key=value" lines: the text of a plugin's ELF note and of the
+// host's own record. Host and plugin exchange C++ types, so these must agree; the host compares
+// them before it runs a plugin's first instruction. Included by one source of each plugin and one
+// of libghsdk, never by plugin authors.
 #pragma once
 
 #include "gh/plugin.h"
@@ -61,16 +62,13 @@
 #define GH_FP_LEVEL "1"
 #endif
 
-#define GH_FINGERPRINT                                   \
-  "sdk=" GH_TEXT(GH_SDK_MAJOR) "." GH_TEXT(GH_SDK_MINOR) \
-  "\ntorch=" TORCH_VERSION                               \
-  "\ndevice=" GH_TORCH_DEVICE                            \
-  "\narch=" GH_FP_ARCH                                   \
-  "\ncompiler=" GH_FP_COMPILER                           \
-  "\ncxx_abi=" GH_TEXT(__GXX_ABI_VERSION)                \
-  "\nstdlib=" GH_FP_STDLIB                               \
-  "\nstring_abi=" GH_FP_STRING_ABI                       \
-  "\nstdlib_debug=" GH_FP_DEBUG                          \
-  "\nsanitizer=" GH_FP_SANITIZER                         \
-  "\ncpu_level=" GH_FP_LEVEL                             \
-  "\ncompiler_version=" GH_FP_COMPILER_VERSION "\n"
+#define GH_FINGERPRINT                                                                        \
+  "sdk=" GH_TEXT(GH_SDK_MAJOR) "." GH_TEXT(                                                   \
+      GH_SDK_MINOR) "\ntorch=" TORCH_VERSION "\ndevice=" GH_TORCH_DEVICE "\narch=" GH_FP_ARCH \
+                    "\ncompiler=" GH_FP_COMPILER "\ncxx_abi=" GH_TEXT(                        \
+                        __GXX_ABI_VERSION) "\nstdlib=" GH_FP_STDLIB                           \
+                                           "\nstring_abi=" GH_FP_STRING_ABI                   \
+                                           "\nstdlib_debug=" GH_FP_DEBUG                      \
+                                           "\nsanitizer=" GH_FP_SANITIZER                     \
+                                           "\ncpu_level=" GH_FP_LEVEL                         \
+                                           "\ncompiler_version=" GH_FP_COMPILER_VERSION "\n"

@@ -1,6 +1,7 @@
-// Layers and the factory that backbones get them from. A method can hand a backbone its own factory (SDCLR: masked convolutions
-// and doubled normalisation); the host hands it a faster one. A backbone asks for every layer with parameters here and builds
-// none itself, so that both work inside any backbone.
+// Layers and the factory that backbones get them from. A method can hand a backbone its own factory
+// (SDCLR: masked convolutions and doubled normalisation); the host hands it a faster one. A
+// backbone asks for every layer with parameters here and builds none itself, so that both work
+// inside any backbone.
 #pragma once
 
 #include "gh/module.hpp"
@@ -36,7 +37,8 @@ struct ConvolutionSpec {
   Init init = Init::torch_default;
 };
 
-// Batch normalisation of [B,C] or [B,C,H,W], optionally with the ReLU that follows, so that a factory can fuse them.
+// Batch normalisation of [B,C] or [B,C,H,W], optionally with the ReLU that follows, so that a
+// factory can fuse them.
 struct NormalizationSpec {
   int64_t channels = 0;
   double epsilon = 1e-5;
@@ -53,7 +55,8 @@ class GH_API Normalization : public Layer {
   virtual at::Tensor forward_add(const at::Tensor& x, const at::Tensor& residual) = 0;
 };
 
-// `random` advances with every layer made, so the order of calls is part of a backbone's definition. Building thread only.
+// `random` advances with every layer made, so the order of calls is part of a backbone's
+// definition. Building thread only.
 class GH_API LayerFactory {
  public:
   virtual ~LayerFactory();
@@ -63,7 +66,8 @@ class GH_API LayerFactory {
   virtual void* query(const char* interface_id);  // null unless it knows the interface
 };
 
-// Plain LibTorch operators. Parameter names as in torch.nn: weight, bias, running_mean, running_var, num_batches_tracked.
+// Plain LibTorch operators. Parameter names as in torch.nn: weight, bias, running_mean,
+// running_var, num_batches_tracked.
 GH_API std::shared_ptr<LayerFactory> standard_layers();
 
 GH_API std::shared_ptr<Layer> make_relu();

@@ -1,6 +1,7 @@
-// Networks that cross the boundary. A gh::Module is a small tree of named parameters and buffers; it exists beside
-// torch::nn::Module because that header alone costs each plugin fifteen seconds of compilation and draws initial weights from a
-// global generator. Names joined with dots are the names in checkpoints and exports.
+// Networks that cross the boundary. A gh::Module is a small tree of named parameters and buffers;
+// it exists beside torch::nn::Module because that header alone costs each plugin fifteen seconds of
+// compilation and draws initial weights from a global generator. Names joined with dots are the
+// names in checkpoints and exports.
 #pragma once
 
 #include "gh/export.hpp"
@@ -44,7 +45,8 @@ class GH_API Module {
   // Copies values from a module with the same names and shapes; ErrorCode::shape otherwise.
   void copy_from(const Module& other);
 
-  // Visits every parameter and buffer as "<prefix>.<name>". ErrorCode::shape when what is loaded has another shape or dtype.
+  // Visits every parameter and buffer as "<prefix>.<name>". ErrorCode::shape when what is loaded
+  // has another shape or dtype.
   void visit_state(State& state, std::string_view prefix);
 
   // Later abilities of a layer or encoder (feature maps, …); null unless it knows the interface.
@@ -93,7 +95,8 @@ class GH_API Sequential : public Layer {
   std::unique_ptr<Chain> chain_;
 };
 
-// twin ← momentum·twin + (1−momentum)·online for parameters; buffers are copied. The modules must match.
+// twin ← momentum·twin + (1−momentum)·online for parameters; buffers are copied. The modules must
+// match.
 GH_API void average_into(Module& twin, const Module& online, double momentum);
 
 }  // namespace v1

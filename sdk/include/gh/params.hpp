@@ -5,8 +5,8 @@
 //       gh::choice("projector", "mlp", "mlp|none", "head between backbone and loss"),
 //   };
 //
-// The host parses TOML, fills in defaults, checks kinds, bounds and choices and refuses unknown keys; the component then
-// reads values that are present and valid.
+// The host parses TOML, fills in defaults, checks kinds, bounds and choices and refuses unknown
+// keys; the component then reads values that are present and valid.
 #pragma once
 
 #include "gh/error.hpp"
@@ -19,11 +19,16 @@
 namespace gh {
 inline namespace v1 {
 
-// A gh_param_v1 with builder functions; no members of its own, so an array of Param is an array of gh_param_v1.
+// A gh_param_v1 with builder functions; no members of its own, so an array of Param is an array of
+// gh_param_v1.
 struct Param : gh_param_v1 {
-  constexpr Param above(double bound) const { return lower(bound, GH_PARAM_HAS_MIN | GH_PARAM_MIN_OPEN); }
+  constexpr Param above(double bound) const {
+    return lower(bound, GH_PARAM_HAS_MIN | GH_PARAM_MIN_OPEN);
+  }
   constexpr Param at_least(double bound) const { return lower(bound, GH_PARAM_HAS_MIN); }
-  constexpr Param below(double bound) const { return upper(bound, GH_PARAM_HAS_MAX | GH_PARAM_MAX_OPEN); }
+  constexpr Param below(double bound) const {
+    return upper(bound, GH_PARAM_HAS_MAX | GH_PARAM_MAX_OPEN);
+  }
   constexpr Param at_most(double bound) const { return upper(bound, GH_PARAM_HAS_MAX); }
   constexpr Param in(const char* of_what) const {
     Param p = *this;
@@ -63,7 +68,8 @@ struct Param : gh_param_v1 {
 static_assert(sizeof(Param) == sizeof(gh_param_v1));
 
 // `default_toml` is TOML text ("0.2", "true", "[1, 2]"); null makes the parameter required.
-constexpr Param make_param(gh_param_kind kind, const char* name, const char* default_toml, const char* doc) {
+constexpr Param make_param(gh_param_kind kind, const char* name, const char* default_toml,
+                           const char* doc) {
   Param p{};
   p.kind = kind;
   p.name = name;
@@ -84,7 +90,8 @@ constexpr Param text(const char* name, const char* default_toml, const char* doc
   return make_param(GH_PARAM_STRING, name, default_toml, doc);
 }
 // `choices` is "a|b|c"; `default_toml` one of them without quotes, or null.
-constexpr Param choice(const char* name, const char* default_toml, const char* choices, const char* doc) {
+constexpr Param choice(const char* name, const char* default_toml, const char* choices,
+                       const char* doc) {
   Param p = make_param(GH_PARAM_CHOICE, name, default_toml, doc);
   p.choices = choices;
   return p;
@@ -103,15 +110,16 @@ constexpr Param texts(const char* name, const char* default_toml, const char* do
   return make_param(GH_PARAM_STRING_LIST, name, default_toml, doc);
 }
 template <std::size_t N>
-constexpr Param table(const char* name, const char* default_toml, const char* doc, const Param (&fields)[N]) {
+constexpr Param table(const char* name, const char* default_toml, const char* doc,
+                      const Param (&fields)[N]) {
   Param p = make_param(GH_PARAM_TABLE, name, default_toml, doc);
   p.fields = fields;
   p.field_count = N;
   return p;
 }
 
-// The validated values of one component. Lives as long as the component. Asking for a name or kind that the schema does not
-// declare throws ErrorCode::internal. Any thread.
+// The validated values of one component. Lives as long as the component. Asking for a name or kind
+// that the schema does not declare throws ErrorCode::internal. Any thread.
 class GH_API Params {
  public:
   virtual ~Params();
@@ -119,7 +127,8 @@ class GH_API Params {
   virtual bool boolean(std::string_view name) const = 0;
   virtual int64_t integer(std::string_view name) const = 0;
   virtual double real(std::string_view name) const = 0;
-  virtual std::string_view text(std::string_view name) const = 0;  // strings, choices, absolute paths
+  virtual std::string_view text(
+      std::string_view name) const = 0;  // strings, choices, absolute paths
   virtual std::span<const int64_t> integers(std::string_view name) const = 0;
   virtual std::span<const double> reals(std::string_view name) const = 0;
   virtual std::span<const std::string_view> texts(std::string_view name) const = 0;

@@ -1,11 +1,13 @@
 /* The binary door between ghhost and a plugin, in C.
  *
- * A plugin exports one symbol, gh_plugin_entry_v1, and hands back a manifest: constant data that says which components it
- * holds, what they are for and which parameters they take. The host can list, document and validate a plugin from it without
- * constructing anything. C++ authors never fill these structs by hand; see gh/component.hpp.
+ * A plugin exports one symbol, gh_plugin_entry_v1, and hands back a manifest: constant data that
+ * says which components it holds, what they are for and which parameters they take. The host can
+ * list, document and validate a plugin from it without constructing anything. C++ authors never
+ * fill these structs by hand; see gh/component.hpp.
  *
- * Frozen: the order and size of every field below. Later minors append fields at the end of a struct; the sizes carried in
- * the manifest tell the host how much of each struct the plugin knows. All pointers have static storage.
+ * Frozen: the order and size of every field below. Later minors append fields at the end of a
+ * struct; the sizes carried in the manifest tell the host how much of each struct the plugin knows.
+ * All pointers have static storage.
  */
 #ifndef GH_PLUGIN_H
 #define GH_PLUGIN_H
@@ -55,8 +57,10 @@ enum gh_param_flags {
 
 /* Flags of a component. */
 enum gh_component_flags {
-  GH_SEES_LABELS = 1u << 0,     /* the host hands it labels; it withholds them from every other component */
-  GH_NONDETERMINISTIC = 1u << 1 /* same recipe and seed may give other numbers; recorded in the run */
+  GH_SEES_LABELS =
+      1u << 0, /* the host hands it labels; it withholds them from every other component */
+  GH_NONDETERMINISTIC =
+      1u << 1 /* same recipe and seed may give other numbers; recorded in the run */
 };
 
 /* Which threads may call a component. */
@@ -91,11 +95,12 @@ typedef struct gh_component_v1 {
   const char* interface_id; /* "gh.ssl.v1", … */
   const char* doc;
   const gh_param_v1* params;
-  /* `params` is a const gh::Params*. Returns the interface pointer of its kind; may throw, and is called only after the
-   * fingerprint matched. */
+  /* `params` is a const gh::Params*. Returns the interface pointer of its kind; may throw, and is
+   * called only after the fingerprint matched. */
   void* (*create)(const void* params);
   void (*destroy)(void* component);
-  /* Rules across parameters, or null. `params` is a const gh::Params*, `complaints` a gh::Complaints*. */
+  /* Rules across parameters, or null. `params` is a const gh::Params*, `complaints` a
+   * gh::Complaints*. */
   void (*validate)(const void* params, void* complaints);
 } gh_component_v1;
 
@@ -126,7 +131,8 @@ typedef struct gh_host_v1 {
   void* sink;
 } gh_host_v1;
 
-/* Returns 0 and sets *manifest, or non-zero after calling host->fail. Must not throw, print, start threads or exit. */
+/* Returns 0 and sets *manifest, or non-zero after calling host->fail. Must not throw, print, start
+ * threads or exit. */
 typedef int32_t (*gh_plugin_entry_v1_fn)(const gh_host_v1* host, const gh_manifest_v1** manifest);
 
 #ifdef __cplusplus

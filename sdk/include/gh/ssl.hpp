@@ -1,16 +1,20 @@
-// The contract of a self-supervised method. Most methods with two views derive from gh::TwoViewMethod (gh/two_view.hpp), which
-// leaves them one function to write; this is the whole of it. Order of calls:
+// The contract of a self-supervised method. Most methods with two views derive from
+// gh::TwoViewMethod (gh/two_view.hpp), which leaves them one function to write; this is the whole
+// of it. Order of calls:
 //
 //   construct(params) → check → plan_stages → build
 //   for each stage:  begin_stage → trainable → visit_state → stage_samples
-//     for each epoch:  begin_epoch → { step → before_update → (optimiser) → after_update }… → end_epoch
+//     for each epoch:  begin_epoch → { step → before_update → (optimiser) → after_update }… →
+//     end_epoch
 //   → end_stage
 //   encoder / embed whenever an evaluator asks.
 //
-// On resume: construct → check → plan_stages → build, then begin_stage of the checkpoint's stage only, trainable, and visit_state
-// loads; earlier stages are not begun or ended again, and begin_epoch is not repeated when the checkpoint lies inside an epoch. So
-// begin_stage makes the same tensors every time, and whatever begin_epoch or an earlier stage computed is state. With gradient
-// accumulation, step runs RunFacts::accumulate times before one before_update. All on the training thread.
+// On resume: construct → check → plan_stages → build, then begin_stage of the checkpoint's stage
+// only, trainable, and visit_state loads; earlier stages are not begun or ended again, and
+// begin_epoch is not repeated when the checkpoint lies inside an epoch. So begin_stage makes the
+// same tensors every time, and whatever begin_epoch or an earlier stage computed is state. With
+// gradient accumulation, step runs RunFacts::accumulate times before one before_update. All on the
+// training thread.
 #pragma once
 
 #include "gh/error.hpp"
@@ -31,8 +35,10 @@ inline namespace v1 {
 struct Batch {
   std::span<const at::Tensor> views;  // each [B, …view shape]
   at::Tensor indices;                 // [B] int64, position in the training set
-  at::Tensor labels;                  // rows of Split::targets(); undefined unless the component declares GH_SEES_LABELS
-  int64_t global_size = 0;            // samples of this call over all ranks: world·B, since B is the same on every rank
+  at::Tensor
+      labels;  // rows of Split::targets(); undefined unless the component declares GH_SEES_LABELS
+  int64_t global_size =
+      0;  // samples of this call over all ranks: world·B, since B is the same on every rank
 };
 
 // Plugin to host: carries its size, so that later minors can append.
@@ -41,19 +47,26 @@ struct HarmonizeOptions {
   uint32_t track = 1;  // 0: leave momentum table and prior alone (second branch of SDCLR)
 };
 
-// One call of step(). `backward` may be called several times: gradients add up, each loss scaled by the host (loss scaling,
-// accumulation). What is trained is the mean over ranks of the sum of the losses given here; ranks are reduced once, before
-// before_update(), unless reduce_gradients() did so earlier. The gradients of a trained parameter are the method's to read only
-// after reduce_gradients() and in before_update(); there, an undefined gradient makes the optimiser leave the parameter alone.
+// One call of step(). `backward` may be called several times: gradients add up, each loss scaled by
+// the host (loss scaling, accumulation). What is trained is the mean over ranks of the sum of the
+// losses given here; ranks are reduced once, before before_update(), unless reduce_gradients() did
+// so earlier. The gradients of a trained parameter are the method's to read only after
+// reduce_gradients() and in before_update(); there, an undefined gradient makes the optimiser leave
+// the parameter alone.
 class GH_API Step {
  public:
   virtual ~Step();
   virtual void backward(const at::Tensor& loss) = 0;  // scalar
-  // w·L_GH of the two embeddings [B, width], weight included; an exact zero while GH is off or warming up. Add it to the loss.
-  virtual at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2, const HarmonizeOptions& options) = 0;
-  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2) { return harmonize(z1, z2, HarmonizeOptions{}); }
-  // For sharpness-aware steps: makes .grad the unscaled mean over ranks now; then throws it away. Between the two, backward() is
-  // an error (internal); with accumulation both are (unsupported), so check() should refuse it.
+  // w·L_GH of the two embeddings [B, width], weight included; an exact zero while GH is off or
+  // warming up. Add it to the loss.
+  virtual at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
+                               const HarmonizeOptions& options) = 0;
+  at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2) {
+    return harmonize(z1, z2, HarmonizeOptions{});
+  }
+  // For sharpness-aware steps: makes .grad the unscaled mean over ranks now; then throws it away.
+  // Between the two, backward() is an error (internal); with accumulation both are (unsupported),
+  // so check() should refuse it.
   virtual void reduce_gradients() = 0;
   virtual void discard_gradients() = 0;
   virtual void* query(const char* interface_id) = 0;
@@ -63,7 +76,8 @@ class GH_API Step {
 class GH_API Stages {
  public:
   virtual ~Stages();
-  virtual void add(std::string_view name, int64_t epochs) = 0;  // epochs 0: only begin_stage and end_stage run
+  virtual void add(std::string_view name,
+                   int64_t epochs) = 0;  // epochs 0: only begin_stage and end_stage run
 };
 
 // Receives what the optimiser trains in the stage that begins.
@@ -85,8 +99,8 @@ class GH_API SslMethod {
  public:
   virtual ~SslMethod();
 
-  // Complains about what cannot work (number of views, batch, queue longer than the data). After the data is
-  // opened, before anything is built.
+  // Complains about what cannot work (number of views, batch, queue longer than the data). After
+  // the data is opened, before anything is built.
   virtual void check(const RunFacts& facts, Complaints& out) const;
   virtual void plan_stages(const RunFacts& facts, Stages& out) const;
 
@@ -96,15 +110,17 @@ class GH_API SslMethod {
   virtual int64_t embedding_width() const = 0;
 
   virtual void begin_stage(Host& host);
-  // Samples of the stage as positions in the training set [n] int64, or undefined for all. After begin_stage() and, on resume,
-  // after the state was loaded; Progress::steps is known from here on.
+  // Samples of the stage as positions in the training set [n] int64, or undefined for all. After
+  // begin_stage() and, on resume, after the state was loaded; Progress::steps is known from here
+  // on.
   virtual at::Tensor stage_samples() const;
   virtual void trainable(Trainables& out) = 0;
   virtual void end_stage(Host& host);
 
   virtual void begin_epoch(Host& host);
   virtual void step(const Batch& batch, Step& step) = 0;
-  virtual void before_update(Host& host);  // gradients are reduced and unscaled; the optimiser is next
+  virtual void before_update(
+      Host& host);  // gradients are reduced and unscaled; the optimiser is next
   virtual void after_update(Host& host);
   virtual void end_epoch(Host& host);
 
@@ -112,8 +128,9 @@ class GH_API SslMethod {
   virtual void train(bool on) = 0;
   // What evaluators probe (dense branch, online encoder, student, …).
   virtual std::shared_ptr<Encoder> encoder() = 0;
-  // A copy of it that an evaluator may train and an export may name: by default a new backbone with the host's layers and the
-  // same values. A method with layers of its own (SDCLR) or another encoder than the recipe's overrides it.
+  // A copy of it that an evaluator may train and an export may name: by default a new backbone with
+  // the host's layers and the same values. A method with layers of its own (SDCLR) or another
+  // encoder than the recipe's overrides it.
   virtual std::shared_ptr<Encoder> clone_encoder(Host& host);
   // The embedding that harmonize() sees, [B, embedding_width()].
   virtual at::Tensor embed(const at::Tensor& x) = 0;

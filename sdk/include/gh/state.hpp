@@ -1,5 +1,5 @@
-// Named state: everything a component remembers between steps. One function serves saving and loading, so that a checkpoint is
-// complete when the function is:
+// Named state: everything a component remembers between steps. One function serves saving and
+// loading, so that a checkpoint is complete when the function is:
 //
 //   void visit_state(gh::State& state) override {
 //     encoder_->visit_state(state, "encoder");
@@ -25,8 +25,9 @@ class GH_API State {
  public:
   virtual ~State();
   virtual bool loading() const = 0;
-  // Saving: `value` is read. Loading: a defined tensor of equal shape and dtype is overwritten in place (an optimiser or a
-  // module may hold it); otherwise `value` is replaced. An undefined tensor is saved as absent and loads as undefined.
+  // Saving: `value` is read. Loading: a defined tensor of equal shape and dtype is overwritten in
+  // place (an optimiser or a module may hold it); otherwise `value` is replaced. An undefined
+  // tensor is saved as absent and loads as undefined.
   virtual void tensor(std::string_view name, at::Tensor& value) = 0;
   virtual void integer(std::string_view name, int64_t& value) = 0;
   virtual void real(std::string_view name, double& value) = 0;

@@ -5,7 +5,8 @@
 //     at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override { … }   // [B]
 //   };
 //
-// and lists gh::kProjectorParams among its parameters. Compiled into the plugin, so it may change between minors.
+// and lists gh::kProjectorParams among its parameters. Compiled into the plugin, so it may change
+// between minors.
 #pragma once
 
 #include "gh/ssl.hpp"
@@ -17,22 +18,27 @@ namespace gh {
 inline namespace v1 {
 
 // Splice into a method's own parameters: {GH_PROJECTOR_PARAMS, gh::real("temperature", …)}.
-#define GH_PROJECTOR_PARAMS                                                                                   \
-  gh::choice("projector", "mlp", "mlp|none",                                                                  \
-             "head between backbone and loss: linear, BN, ReLU, linear without bias, BN; or nothing"),        \
-      gh::integer("embedding", "128", "width of the projector's output; unused with projector = \"none\"").at_least(1)
+#define GH_PROJECTOR_PARAMS                                                                     \
+  gh::choice(                                                                                   \
+      "projector", "mlp", "mlp|none",                                                           \
+      "head between backbone and loss: linear, BN, ReLU, linear without bias, BN; or nothing"), \
+      gh::integer("embedding", "128",                                                           \
+                  "width of the projector's output; unused with projector = \"none\"")          \
+          .at_least(1)
 
 class TwoViewMethod : public SslMethod {
  public:
   explicit TwoViewMethod(const Params& params)
-      : has_projector_(params.text("projector") == "mlp"), embedding_(params.integer("embedding")) {}
+      : has_projector_(params.text("projector") == "mlp"),
+        embedding_(params.integer("embedding")) {}
 
   // Loss of each sample, [B]; z1 and z2 are [B, width], not normalised.
   virtual at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) = 0;
 
   void check(const RunFacts& facts, Complaints& out) const override {
     if (facts.view_shapes.size() != 2)
-      out.add(".views", "this method takes exactly two views, the recipe gives " + std::to_string(facts.view_shapes.size()));
+      out.add(".views", "this method takes exactly two views, the recipe gives " +
+                            std::to_string(facts.view_shapes.size()));
   }
 
   void build(Host& host) override {
@@ -49,7 +55,9 @@ class TwoViewMethod : public SslMethod {
     projector_->to(host.facts().device, host.facts().dtype);
   }
 
-  int64_t embedding_width() const override { return projector_ ? embedding_ : encoder_->features(); }
+  int64_t embedding_width() const override {
+    return projector_ ? embedding_ : encoder_->features();
+  }
 
   void trainable(Trainables& out) override {
     add_all(out, *encoder_);

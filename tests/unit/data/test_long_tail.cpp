@@ -53,7 +53,8 @@ TEST_CASE("ratio one keeps everything, in another order") {
 }
 
 TEST_CASE("a ratio that empties a class is refused") {
-  CHECK_THROWS_WITH(thin(balanced(4, 10), {.law = "exp", .ratio = 100, .seed = 0}), Catch::Contains("without samples"));
+  CHECK_THROWS_WITH(thin(balanced(4, 10), {.law = "exp", .ratio = 100, .seed = 0}),
+                    Catch::Contains("without samples"));
   CHECK_THROWS_AS(thin(balanced(4, 10).to(at::kFloat), {}), Error);
 }
 

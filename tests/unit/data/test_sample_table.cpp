@@ -29,12 +29,14 @@ TEST_CASE("views depend on seed, epoch, sample and view, not on the batch they a
   CHECK(all.slice(0, 20, 30).equal(some));
   CHECK_FALSE(all.equal(maker.make(at::arange(50, at::kLong), 3, 0)));
   CHECK_FALSE(all.equal(maker.make(at::arange(50, at::kLong), 4, 1)));
-  CHECK_FALSE(all.equal(ViewMaker(table, {.count = 2, .noise = 0.5}, 10).make(at::arange(50, at::kLong), 3, 1)));
+  CHECK_FALSE(all.equal(
+      ViewMaker(table, {.count = 2, .noise = 0.5}, 10).make(at::arange(50, at::kLong), 3, 1)));
 }
 
 TEST_CASE("noise has the standard deviation asked for") {
   const SampleTable table = zeros_table(20000);
-  const at::Tensor views = ViewMaker(table, {.count = 2, .noise = 0.3}, 1).make(at::arange(20000, at::kLong), 0, 0);
+  const at::Tensor views =
+      ViewMaker(table, {.count = 2, .noise = 0.3}, 1).make(at::arange(20000, at::kLong), 0, 0);
   CHECK(views.std().item<double>() == Approx(0.3).margin(0.005));
   CHECK(views.mean().item<double>() == Approx(0).margin(0.005));
 }
@@ -56,7 +58,9 @@ class OddSplit final : public Split {
   explicit OddSplit(Fault fault) : fault_(fault) {}
   int64_t size() const override { return fault_ == empty ? 0 : 3; }
   TargetKind target_kind() const override { return TargetKind::classes; }
-  at::Tensor targets() const override { return at::zeros({fault_ == wrong_targets ? 2 : 3}, at::kLong); }
+  at::Tensor targets() const override {
+    return at::zeros({fault_ == wrong_targets ? 2 : 3}, at::kLong);
+  }
   std::vector<int64_t> sample_shape() const override { return {2}; }
   void read(int64_t index, SampleSink& sink) const override {
     const float values[2] = {1, 2};
@@ -75,17 +79,23 @@ class OddSet final : public Dataset {
  public:
   explicit OddSet(OddSplit::Fault fault) : fault_(fault) {}
   std::vector<std::string> splits() const override { return {"train"}; }
-  std::unique_ptr<Split> open(std::string_view, uint64_t) const override { return std::make_unique<OddSplit>(fault_); }
+  std::unique_ptr<Split> open(std::string_view, uint64_t) const override {
+    return std::make_unique<OddSplit>(fault_);
+  }
 
  private:
   OddSplit::Fault fault_;
 };
 
 TEST_CASE("a broken split is refused with split, sample and reason") {
-  const auto read = [](OddSplit::Fault fault) { return read_split(OddSet(fault), "train", 0, std::nullopt); };
+  const auto read = [](OddSplit::Fault fault) {
+    return read_split(OddSet(fault), "train", 0, std::nullopt);
+  };
   CHECK(read(OddSplit::none).size() == 3);
-  CHECK_THROWS_WITH(read(OddSplit::short_vector), Catch::Contains("'train', sample 1") && Catch::Contains("of 1 values"));
-  CHECK_THROWS_WITH(read(OddSplit::silent), Catch::Contains("sample 1") && Catch::Contains("no sample"));
+  CHECK_THROWS_WITH(read(OddSplit::short_vector),
+                    Catch::Contains("'train', sample 1") && Catch::Contains("of 1 values"));
+  CHECK_THROWS_WITH(read(OddSplit::silent),
+                    Catch::Contains("sample 1") && Catch::Contains("no sample"));
   CHECK_THROWS_WITH(read(OddSplit::image), Catch::Contains("images"));
   CHECK_THROWS_WITH(read(OddSplit::wrong_targets), Catch::Contains("targets"));
   CHECK_THROWS_WITH(read(OddSplit::empty), Catch::Contains("is empty"));

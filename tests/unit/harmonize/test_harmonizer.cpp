@@ -19,14 +19,15 @@ const auto kQuiet = [](std::string_view, double) {};
 
 at::Tensor leaf(const at::Tensor& values) { return values.clone().set_requires_grad(true); }
 
-// The loss for a given prior: the tracker is made to hold it by showing it samples in those proportions.
+// The loss for a given prior: the tracker is made to hold it by showing it samples in those
+// proportions.
 struct Loss {
   double value;
   at::Tensor dz1, dz2;
 };
 
-Loss loss_of(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& points, const TensorFile& file,
-             const at::Tensor& prior) {
+Loss loss_of(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& points,
+             const TensorFile& file, const at::Tensor& prior) {
   const std::string sinkhorn = "iterations = " + file.metadata.at("sinkhorn_iterations") +
                                "\nepsilon = " + file.metadata.at("epsilon");
   auto allocator = test::load<Allocator>("sinkhorn", sinkhorn);
@@ -52,7 +53,8 @@ Loss loss_of(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& point
 }
 
 TEST_CASE("the GH loss and its gradients equal the published ones", "[parity]") {
-  const auto file = test::find_vector("gh_loss");  // holds the published matrix, so it is not in this repository
+  const auto file =
+      test::find_vector("gh_loss");  // holds the published matrix, so it is not in this repository
   if (!file) return;
   for (const std::string which : {"pi", "none"}) {
     const at::Tensor prior = which == "pi" ? file->at("pi") : at::Tensor();
@@ -72,8 +74,9 @@ struct Toy {
   at::Tensor points = test::load<Structure>("orthogonal")->points(2, Random(0));
   std::map<std::string, double> logged;
   Harmonizer make(HarmonizePlan plan) {
-    return Harmonizer(plan, points, *allocator.component, {}, 16, at::kDouble,
-                      [this](std::string_view name, double value) { logged[std::string(name)] = value; });
+    return Harmonizer(
+        plan, points, *allocator.component, {}, 16, at::kDouble,
+        [this](std::string_view name, double value) { logged[std::string(name)] = value; });
   }
 };
 
@@ -99,7 +102,8 @@ TEST_CASE("the GH loss agrees with its definition") {
     return -(q * (logits(to) / 0.1).log_softmax(1)).sum(1).mean().item<double>();
   };
   const double expected = half(z1, z2) + half(z2, z1);
-  CHECK(harmonizer.term(z1, z2, at::arange(16, at::kLong), true, 0).item<double>() == Approx(2.5 * expected));
+  CHECK(harmonizer.term(z1, z2, at::arange(16, at::kLong), true, 0).item<double>() ==
+        Approx(2.5 * expected));
   CHECK(toy.logged.at("loss_gh") == Approx(expected));
 }
 
@@ -132,10 +136,12 @@ TEST_CASE("the weight ramps as published", "[parity]") {
   for (const int64_t ramp : {10, 30}) {
     plan.ramp = ramp;
     Harmonizer harmonizer = toy.make(plan);
-    const at::Tensor expected = file->at(ramp == 10 ? "gh_weight_cifar_ramp10" : "gh_weight_large_ramp30");
+    const at::Tensor expected =
+        file->at(ramp == 10 ? "gh_weight_cifar_ramp10" : "gh_weight_large_ramp30");
     CHECK(harmonizer.weight(plan.tracker.warm_up - 1) == 0);
     for (int64_t i = 0; i < expected.size(0); ++i)
-      CHECK(harmonizer.weight(plan.tracker.warm_up + i) == Approx(expected[i].item<double>()).epsilon(1e-12));
+      CHECK(harmonizer.weight(plan.tracker.warm_up + i) ==
+            Approx(expected[i].item<double>()).epsilon(1e-12));
   }
 }
 
@@ -168,7 +174,8 @@ TEST_CASE("embeddings of another width are refused by shape") {
   Toy toy;
   Harmonizer harmonizer = toy.make({});
   const at::Tensor z = at::randn({16, 3}, at::kDouble);
-  CHECK_THROWS_WITH(harmonizer.term(z, z, at::arange(16, at::kLong), true, 0), Catch::Contains("[batch, 2]"));
+  CHECK_THROWS_WITH(harmonizer.term(z, z, at::arange(16, at::kLong), true, 0),
+                    Catch::Contains("[batch, 2]"));
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ TEST_CASE("table and prior follow the published small-set rule, batch by batch",
 }
 
 TEST_CASE("the prior is uniform until counted, and counts only samples that were seen") {
-  PriorTracker tracker(10, 4, {.warm_up = 3, .momentum = 0.9, .warm_up_momentum = 0.9, .refresh = 20});
+  PriorTracker tracker(10, 4,
+                       {.warm_up = 3, .momentum = 0.9, .warm_up_momentum = 0.9, .refresh = 20});
   const at::Tensor one_hot = at::eye(4).slice(0, 1, 2).expand({2, 4});
   tracker.update(one_hot, at::arange(2, at::kLong), 0);
   CHECK(tracker.prior().equal(at::full({4}, 0.25, at::kDouble)));

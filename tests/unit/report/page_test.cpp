@@ -64,7 +64,7 @@ TEST_CASE("a report shows the moments side by side, pictures first") {
   CHECK(count(page, "<td class=\"n\">—</td>") == 1);
   CHECK(count(page, "smallest share of the circle") == 1);
   CHECK(count(page, ">end of warm-up<") >= 2);
-  CHECK(count(page, "Never changed: <code>lr</code> = 0.5000.") == 1);
+  CHECK(count(page, "Never changed: <code>lr</code> = 0.5.") == 1);
   CHECK(count(page, "[harmonize]") == 1);
   CHECK(count(page, "simclr.so") == 1);
   CHECK(fs::exists(fixture.path() / "report.html"));
@@ -138,6 +138,13 @@ TEST_CASE("pictures of other kinds are embedded, missing ones are named") {
   CHECK(count(page, "src=\"data:image/png;base64,Zm9vYmFy\"") == 1);
   CHECK(count(page, "results/gone.png is missing") == 1);
   CHECK(count(page, "cannot show text/html") == 1);
+}
+
+TEST_CASE("pictures of a single moment share a row") {
+  RunFixture fixture;
+  fixture.write("status.json", "{}");
+  fixture.write_result(0, "end", 10, "1");
+  CHECK(count(report_of(fixture), "<div class=\"row\">") == 1);
 }
 
 TEST_CASE("stages follow one another on the axis") {

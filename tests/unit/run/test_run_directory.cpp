@@ -24,7 +24,8 @@ TEST_CASE("a run directory is taken new or empty, never over something") {
   const test::TemporaryDirectory dir;
   fs::create_directory(dir / "empty");
   CHECK(RunDirectory::create(dir / "empty", "x").path() == dir / "empty");
-  CHECK_THROWS_WITH(RunDirectory::create(dir / "empty", "x"), Catch::Contains("not empty") && Catch::Contains("--out"));
+  CHECK_THROWS_WITH(RunDirectory::create(dir / "empty", "x"),
+                    Catch::Contains("not empty") && Catch::Contains("--out"));
   std::ofstream(dir / "file") << "x";
   CHECK_THROWS_WITH(RunDirectory::create(dir / "file", "x"), Catch::Contains("not a directory"));
   CHECK(content(dir / "file") == "x");
@@ -65,9 +66,11 @@ TEST_CASE("a full disk is an error that says so, and the old file survives") {
 TEST_CASE("results carry their pictures beside them") {
   const test::TemporaryDirectory dir;
   RunDirectory run = RunDirectory::create(dir / "r", "x");
-  run.write_result({{"evaluator", "circle"}, {"moment", "end"}}, {{"data", "dots", "image/svg+xml", "<svg/>"}});
+  run.write_result({{"evaluator", "circle"}, {"moment", "end"}},
+                   {{"data", "dots", "image/svg+xml", "<svg/>"}});
   CHECK(content(dir / "r/results/00-end-circle-data.svg") == "<svg/>");
-  CHECK(content(dir / "r/results/00-end-circle.json").find("results/00-end-circle-data.svg") != std::string::npos);
+  CHECK(content(dir / "r/results/00-end-circle.json").find("results/00-end-circle-data.svg") !=
+        std::string::npos);
 }
 
 TEST_CASE("the status says running, then how it ended") {

@@ -43,7 +43,9 @@ TEST_CASE("safetensors come back as they were, any dtype and stride") {
   }
 }
 
-TEST_CASE("a damaged file is refused at every length and for every flipped header byte, never read beyond") {
+TEST_CASE(
+    "a damaged file is refused at every length and for every flipped header byte, never read "
+    "beyond") {
   const test::TemporaryDirectory dir;
   write_safetensors(dir / "a.safetensors", sample_file());
   std::ifstream in(dir / "a.safetensors", std::ios::binary);
@@ -57,7 +59,8 @@ TEST_CASE("a damaged file is refused at every length and for every flipped heade
       return false;
     }
   };
-  for (std::size_t length = 0; length + 1 < bytes.size(); length += 7) CHECK_FALSE(try_read(bytes.substr(0, length)));
+  for (std::size_t length = 0; length + 1 < bytes.size(); length += 7)
+    CHECK_FALSE(try_read(bytes.substr(0, length)));
   for (std::size_t i = 0; i < 300 && i < bytes.size(); ++i) {
     std::string flipped = bytes;
     flipped[i] = static_cast<char>(flipped[i] ^ 0x11);
@@ -66,7 +69,8 @@ TEST_CASE("a damaged file is refused at every length and for every flipped heade
 }
 
 TEST_CASE("a missing file and a missing tensor say so") {
-  CHECK_THROWS_WITH(read_safetensors("/nowhere/x.safetensors"), Catch::Contains("/nowhere/x.safetensors"));
+  CHECK_THROWS_WITH(read_safetensors("/nowhere/x.safetensors"),
+                    Catch::Contains("/nowhere/x.safetensors"));
   CHECK_THROWS_WITH(sample_file().at("other"), Catch::Contains("other"));
 }
 

@@ -30,8 +30,9 @@ at::Tensor start() { return at::full({1}, 1.0, at::kDouble).set_requires_grad(tr
 TEST_CASE("sgd with momentum, decay and Nesterov follows the recurrence") {
   for (const bool nesterov : {false, true}) {
     const at::Tensor x = start();
-    const auto sgd = make_sgd({{.tensor = x, .policy = Policy::normal, .rate = 1}},
-                              {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov});
+    const auto sgd =
+        make_sgd({{.tensor = x, .policy = Policy::normal, .rate = 1}},
+                 {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01, .nesterov = nesterov});
     const std::vector<double> path = descend(*sgd, x, 5, 0.1);
     double value = 1, velocity = 0;
     for (int i = 0; i < 5; ++i) {

@@ -9,7 +9,8 @@ namespace {
 using namespace gh;
 using host::Schedule;
 
-void check_against(const host::TensorFile& file, const std::string& name, const Schedule& schedule) {
+void check_against(const host::TensorFile& file, const std::string& name,
+                   const Schedule& schedule) {
   const at::Tensor expected = file.at(name);
   for (int64_t i = 0; i < expected.size(0); ++i) {
     INFO(name << " entry " << i);
@@ -20,7 +21,10 @@ void check_against(const host::TensorFile& file, const std::string& name, const 
 TEST_CASE("learning rates equal the published schedules", "[parity]") {
   const auto file = test::find_vector("gh_schedules");
   if (!file) return;
-  Schedule schedule{.id = "cosine", .lr = test::number(*file, "lr"), .lr_min = test::number(*file, "lr_min"), .warm_up = 10};
+  Schedule schedule{.id = "cosine",
+                    .lr = test::number(*file, "lr"),
+                    .lr_min = test::number(*file, "lr_min"),
+                    .warm_up = 10};
   schedule.epochs = static_cast<int64_t>(test::number(*file, "epochs"));
   check_against(*file, "lr_baseline", schedule);
 
