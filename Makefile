@@ -15,7 +15,7 @@ build:
 configure:
 	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja -DGH_TORCH_DIR="$$(cat build/torch-dir)" $(CMAKE_ARGS)
 compile: configure
-	@cmake --build $(BUILD) -j $(JOBS) -- --quiet
+	@cmake --build $(BUILD) -j $(JOBS)
 
 run: build
 	@$(BUILD)/bin/ghhost run $(RECIPE) $(ARGS)

@@ -104,11 +104,11 @@ void write_file_atomically(const fs::path& file, std::string_view content) {
     const Descriptor out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (out.get() < 0) fail_io("cannot create", temporary);
     write_all(out.get(), content, temporary);
+    if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
   const Descriptor directory(
       ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());

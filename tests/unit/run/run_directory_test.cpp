@@ -51,7 +51,9 @@ TEST_CASE("replacing a file leaves the old one when it cannot be done") {
   write_file_atomically(dir / "a", "new");
   CHECK(content(dir / "a") == "new");
   CHECK_THROWS_AS(write_file_atomically(dir / "missing/a", "x"), Error);
-  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
+  fs::create_directory(dir / "taken");
+  CHECK_THROWS_AS(write_file_atomically(dir / "taken", "x"), Error);
+  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 2);  // nothing temporary is left
 }
 
 TEST_CASE("a full disk is an error that says so, and the old file survives") {
