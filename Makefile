@@ -4,31 +4,31 @@ RECIPE ?= recipes/toy.toml
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all build run test asan format format-check install bench clean
-all: build
-
+.PHONY: build run test asan format format-check install bench clean compile
 build:
 	@scripts/setup.sh
-	@$(MAKE) --no-print-directory compile
+	@$(MAKE) --no-print-directory compile TARGET=product
 
-.PHONY: compile configure
-configure:
+# A CMake that was configured by one of the targets below stays configured.
+TARGET ?= all
+compile:
 	@test -f $(BUILD)/build.ninja || cmake -S . -B $(BUILD) -G Ninja -DGH_TORCH_DIR="$$(cat build/torch-dir)" $(CMAKE_ARGS)
-compile: configure
-	@cmake --build $(BUILD) -j $(JOBS)
+	@cmake --build $(BUILD) -j $(JOBS) --target $(TARGET)
 
 run: build
 	@$(BUILD)/bin/ghhost run $(RECIPE) $(ARGS)
 
 test:
 	@scripts/setup.sh --test
-	@$(MAKE) --no-print-directory compile format-check CMAKE_ARGS="-DGH_WERROR=ON $(CMAKE_ARGS)"
+	@$(MAKE) --no-print-directory format-check
+	@$(MAKE) --no-print-directory compile CMAKE_ARGS="-DGH_WERROR=ON $(CMAKE_ARGS)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # Unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan:
 	@scripts/setup.sh --test
-	@$(MAKE) --no-print-directory compile BUILD=build-asan CMAKE_ARGS="-DGH_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@$(MAKE) --no-print-directory compile BUILD=build-asan \
+	  CMAKE_ARGS="-DGH_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@ctest --test-dir build-asan --output-on-failure -j $(JOBS) -L unit
 
 CXX_FILES = $$(git ls-files '*.cpp' '*.hpp' '*.h' ':!sdk/templates')
@@ -38,6 +38,7 @@ format:
 format-check:
 	@.venv/bin/clang-format --dry-run -Werror $(CXX_FILES) && echo "format: clean"
 
+# PREFIX=… installs somewhere else than /usr/local.
 install: build
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 

@@ -1,10 +1,7 @@
-// The subcommands of ghhost. Each adds itself to the command line; its work runs when it was chosen
-// and returns the exit code.
+// What each subcommand of ghhost does. Arguments come parsed (main.cpp alone knows the command line
+// library); the result is the exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,14 +13,36 @@ struct GlobalOptions {
   std::vector<std::string> command;  // argv
 };
 
-using Work = std::function<int()>;
+struct RecipeArguments {
+  std::string recipe;
+  std::vector<std::string> overrides;
+  std::string out;  // run
+  bool json = false;
+  bool resolved = false;  // check
+};
+int run_command(const RecipeArguments& arguments, const GlobalOptions& global);
+int check_command(const RecipeArguments& arguments, const GlobalOptions& global);
+int keys_command();
 
-void add_run(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_check(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_keys(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_plugins(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_new_plugin(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_report(CLI::App& app, const GlobalOptions& global, Work& work);
-void add_version(CLI::App& app, const GlobalOptions& global, Work& work);
+struct PluginArguments {
+  std::string what;  // info, check
+  bool json = false;
+};
+int plugins_list_command(const PluginArguments& arguments, const GlobalOptions& global);
+int plugins_info_command(const PluginArguments& arguments, const GlobalOptions& global);
+int plugins_check_command(const PluginArguments& arguments, const GlobalOptions& global);
+
+struct NewPluginArguments {
+  std::string kind, name, into;
+};
+int new_plugin_command(const NewPluginArguments& arguments);
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;
+};
+int report_command(const ReportArguments& arguments);
+
+int version_command(bool json);
 
 }  // namespace gh::host

@@ -1,39 +1,127 @@
-// ghhost: command line, and the one place where what is thrown becomes a message and an exit code.
+// ghhost: the command line, and the one place where what is thrown becomes a message and an exit
+// code.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
-#include "train/components.hpp"
+#include "cli/guarded.hpp"
 
-#include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
-#include <new>
+#include <functional>
 
 namespace {
 
-int report(std::string_view message, int code) {
-  fmt::print(stderr, "ghhost: {}\n", message);
-  return code;
+using namespace gh::host;
+using Work = std::function<int()>;
+
+// Everything the command line can set.
+struct Arguments {
+  GlobalOptions global;
+  RecipeArguments recipe;
+  PluginArguments plugin;
+  NewPluginArguments new_plugin;
+  ReportArguments report;
+  bool version_json = false;
+};
+
+CLI::App* add_command(CLI::App& app, const char* name, const char* doc, const char* footer,
+                      Work& chosen, Work work) {
+  CLI::App* command = app.add_subcommand(name, doc);
+  command->footer(footer);
+  if (work) command->callback([&chosen, work = std::move(work)] { chosen = work; });
+  return command;
 }
 
-int guarded(const gh::host::Work& work) {
-  using namespace gh::host;
-  try {
-    return work();
-  } catch (const RecipeRefused& refused) {
-    fmt::print(stderr, "{}", refused.diagnostics().text());
-    return kBadRecipe;
-  } catch (const gh::Error& error) {
-    return report(error.what(), exit_code_for(error.code()));
-  } catch (const std::bad_alloc&) {
-    return report("out of memory", kRunFailed);
-  } catch (const std::exception& error) {
-    return report(error.what(), kRunFailed);
-  }
+void add_recipe_arguments(CLI::App& command, RecipeArguments& a) {
+  command.add_option("RECIPE", a.recipe, "Recipe file")->required();
+  command.add_option("OVERRIDE", a.overrides,
+                     "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+  command.add_flag("--json", a.json, "Print the outcome as JSON");
+}
+
+void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* run = add_command(
+      app, "run", "Train and evaluate what a recipe says",
+      "Examples:\n"
+      "  ghhost run recipes/toy.toml\n"
+      "  ghhost run recipes/toy/r64-simclr.toml seed=1 --out runs/simclr-64\n"
+      "Exit codes: 0 done, 75 stopped by a signal with the state saved, 78 recipe or plugin\n"
+      "refused, 66 data missing, 74 reading or writing failed, 64 wrong arguments, 1 anything "
+      "else.",
+      chosen, [&a] { return run_command(a.recipe, a.global); });
+  add_recipe_arguments(*run, a.recipe);
+  run->add_option("--out", a.recipe.out, "Run directory, new or empty; default: runs/<name>-NNN")
+      ->type_name("DIR");
+
+  CLI::App* check =
+      add_command(app, "check", "Validate a recipe without building or reading anything",
+                  "Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved",
+                  chosen, [&a] { return check_command(a.recipe, a.global); });
+  add_recipe_arguments(*check, a.recipe);
+  check->add_flag("--resolved", a.recipe.resolved, "Print the recipe with every default");
+
+  add_command(app, "keys", "Print the tables and keys of a recipe that are the host's own",
+              "Example:\n  ghhost keys\nParameters of components: ghhost plugins info ID", chosen,
+              keys_command);
+}
+
+void add_plugin_commands(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* plugins =
+      add_command(app, "plugins", "List, describe and check plugins",
+                  "Examples:\n  ghhost plugins list\n  ghhost plugins info simclr", chosen, {});
+  plugins->require_subcommand(1);
+  plugins->fallthrough();
+  CLI::App* list = add_command(*plugins, "list", "What is on the search path; runs no plugin code",
+                               "Example:\n  ghhost plugins list --json", chosen,
+                               [&a] { return plugins_list_command(a.plugin, a.global); });
+  CLI::App* info =
+      add_command(*plugins, "info",
+                  "What a plugin offers: components, parameters, a block to paste into a recipe",
+                  "Example:\n  ghhost plugins info sinkhorn", chosen,
+                  [&a] { return plugins_info_command(a.plugin, a.global); });
+  CLI::App* check =
+      add_command(*plugins, "check",
+                  "Load a plugin in a child process and try each component against its contract",
+                  "Example:\n  ghhost plugins check build/my_method.so", chosen,
+                  [&a] { return plugins_check_command(a.plugin, a.global); });
+  for (CLI::App* command : {info, check})
+    command->add_option("WHAT", a.plugin.what, "A file, kind/id, id or plugin name")->required();
+  for (CLI::App* command : {list, info, check})
+    command->add_flag("--json", a.plugin.json, "Print JSON");
+
+  CLI::App* scaffold =
+      add_command(app, "new-plugin", "Write a plugin that builds and runs as it is",
+                  "Example:\n  ghhost new-plugin ssl my_method", chosen,
+                  [&a] { return new_plugin_command(a.new_plugin); });
+  scaffold
+      ->add_option("KIND", a.new_plugin.kind,
+                   "ssl, structure, allocator, dataset, backbone or evaluator")
+      ->required();
+  scaffold->add_option("NAME", a.new_plugin.name, "Name and id: small letters, digits and _")
+      ->required();
+  scaffold->add_option("--into", a.new_plugin.into, "Folder to create; default: NAME")
+      ->type_name("DIR");
+}
+
+void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* report =
+      add_command(app, "report", "Write the report of a run again, or several runs side by side",
+                  "Examples:\n  ghhost report runs/toy-001\n"
+                  "  ghhost report runs/toy-001 runs/toy-002 --out both.html",
+                  chosen, [&a] { return report_command(a.report); });
+  report->add_option("RUN", a.report.runs, "Run directories")->required();
+  report->add_option("--out", a.report.out, "File for several runs; default: comparison.html")
+      ->type_name("FILE");
+
+  CLI::App* version =
+      add_command(app, "version", "Print versions of program, SDK, LibTorch and compiler",
+                  "Example:\n  ghhost version --json", chosen,
+                  [&a] { return version_command(a.version_json); });
+  version->add_flag("--json", a.version_json, "Print JSON");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace gh::host;
   CLI::App app{
       "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
   app.require_subcommand(1);
@@ -43,27 +131,22 @@ int main(int argc, char** argv) {
       "  ghhost run recipes/toy.toml\n"
       "  ghhost run recipes/toy.toml harmonize.weight=2 seed=1 --out runs/weight-2\n"
       "  ghhost COMMAND --help");
-  GlobalOptions global;
-  global.command.assign(argv, argv + argc);
-  app.add_option("--plugin", global.plugins,
+  Arguments arguments;
+  arguments.global.command.assign(argv, argv + argc);
+  app.add_option("--plugin", arguments.global.plugins,
                  "Plugin file or directory to look in first; may be repeated. Then "
-                 "GHHOST_PLUGIN_PATH, the user's directory and "
-                 "the bundled plugins.")
+                 "GHHOST_PLUGIN_PATH, the user's directory and the bundled plugins.")
       ->type_name("PATH")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  Work work;
-  add_run(app, global, work);
-  add_check(app, global, work);
-  add_keys(app, global, work);
-  add_plugins(app, global, work);
-  add_new_plugin(app, global, work);
-  add_report(app, global, work);
-  add_version(app, global, work);
+  Work chosen;
+  add_recipe_commands(app, arguments, chosen);
+  add_plugin_commands(app, arguments, chosen);
+  add_other_commands(app, arguments, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
-  return guarded(work);
+  return guarded(chosen);
 }

@@ -10,7 +10,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <regex>
 #include <sstream>
 
@@ -18,15 +17,9 @@ namespace gh::host {
 namespace fs = std::filesystem;
 namespace {
 
-struct NewPluginArguments {
-  std::string kind, name, into;
-};
-
 fs::path program_prefix() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }
 
-fs::path template_directory(const std::string& kind) {
-  return program_prefix() / "share" / "ghhost" / "templates" / kind;
-}
+fs::path template_directory() { return program_prefix() / "share" / "ghhost" / "templates"; }
 
 // A build tree is laid out like a prefix but holds no package to find.
 bool prefix_has_no_sdk(const fs::path& prefix) {
@@ -47,14 +40,15 @@ std::string class_name(const std::string& name) {
   return out;
 }
 
-std::string fill(std::string text, const std::string& name) {
+std::string fill(std::string text, const NewPluginArguments& arguments) {
   const auto replace = [&text](std::string_view placeholder, const std::string& value) {
     for (auto at = text.find(placeholder); at != std::string::npos;
          at = text.find(placeholder, at + value.size()))
       text.replace(at, placeholder.size(), value);
   };
-  replace("@NAME@", name);
-  replace("@CLASS@", class_name(name));
+  replace("@KIND@", arguments.kind);
+  replace("@NAME@", arguments.name);
+  replace("@CLASS@", class_name(arguments.name));
   return text;
 }
 
@@ -66,13 +60,22 @@ std::string read_text(const fs::path& file) {
   return text.str();
 }
 
-int new_plugin(const NewPluginArguments& arguments) {
+// Every file of `from`, filled in, under its filled-in name; folders below it are left alone.
+void copy_filled(const fs::path& from, const fs::path& to, const NewPluginArguments& arguments) {
+  for (const fs::directory_entry& file : fs::directory_iterator(from))
+    if (file.is_regular_file())
+      write_file_atomically(to / fill(file.path().filename().string(), arguments),
+                            fill(read_text(file.path()), arguments));
+}
+
+}  // namespace
+
+int new_plugin_command(const NewPluginArguments& arguments) {
   gh_kind kind;
   if (!kind_from_name(arguments.kind, kind)) {
     fmt::print(stderr,
                "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
-               "dataset, backbone and "
-               "evaluator\n",
+               "dataset, backbone and evaluator\n",
                arguments.kind);
     return kUsage;
   }
@@ -83,16 +86,15 @@ int new_plugin(const NewPluginArguments& arguments) {
                arguments.name);
     return kUsage;
   }
-  const fs::path source = template_directory(arguments.kind);
-  require(fs::is_directory(source), ErrorCode::missing_data,
+  const fs::path source = template_directory();
+  require(fs::is_directory(source / arguments.kind), ErrorCode::missing_data,
           "templates are not installed beside this program: ", source.string());
   const fs::path target = fs::absolute(arguments.into.empty() ? arguments.name : arguments.into);
   require(!fs::exists(target), ErrorCode::io, target.string(),
           " exists; remove it or choose another place with --into");
   fs::create_directories(target);
-  for (const fs::directory_entry& file : fs::directory_iterator(source))
-    write_file_atomically(target / fill(file.path().filename().string(), arguments.name),
-                          fill(read_text(file.path()), arguments.name));
+  copy_filled(source, target, arguments);
+  copy_filled(source / arguments.kind, target, arguments);
   const fs::path prefix = program_prefix();
   fmt::print(
       "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
@@ -105,24 +107,6 @@ int new_plugin(const NewPluginArguments& arguments) {
         "and use that prefix.\n",
         prefix.string());
   return kOk;
-}
-
-}  // namespace
-
-void add_new_plugin(CLI::App& app, const GlobalOptions&, Work& work) {
-  CLI::App* command =
-      app.add_subcommand("new-plugin", "Write a plugin that builds and runs as it is");
-  const auto arguments = std::make_shared<NewPluginArguments>();
-  command
-      ->add_option("KIND", arguments->kind,
-                   "ssl, structure, allocator, dataset, backbone or evaluator")
-      ->required();
-  command->add_option("NAME", arguments->name, "Name and id: small letters, digits and _")
-      ->required();
-  command->add_option("--into", arguments->into, "Folder to create; default: NAME")
-      ->type_name("DIR");
-  command->footer("Example:\n  ghhost new-plugin ssl my_method");
-  command->callback([=, &work] { work = [=] { return new_plugin(*arguments); }; });
 }
 
 }  // namespace gh::host

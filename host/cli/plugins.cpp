@@ -9,15 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <memory>
 
 namespace gh::host {
 namespace {
-
-struct PluginArguments {
-  std::string what;
-  bool json = false;
-};
 
 nlohmann::ordered_json to_json(const PluginFile& file) {
   nlohmann::ordered_json out = {
@@ -53,18 +47,6 @@ void print_list(const Registry& registry) {
     fmt::print("  {}  ({})\n", place.path.string(), place.origin);
 }
 
-int list(const PluginArguments& arguments, const GlobalOptions& global) {
-  const Registry registry(default_search_path(global.plugins));
-  if (!arguments.json) {
-    print_list(registry);
-    return kOk;
-  }
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const PluginFile& file : registry.files()) out.push_back(to_json(file));
-  fmt::print("{}\n", out.dump(2));
-  return kOk;
-}
-
 int inspect(const PluginArguments& arguments, const GlobalOptions& global, InspectDepth depth) {
   const PluginReport report =
       inspect_in_child(default_search_path(global.plugins), arguments.what, depth);
@@ -84,40 +66,26 @@ int inspect(const PluginArguments& arguments, const GlobalOptions& global, Inspe
   return kOk;
 }
 
-void add_inspection(CLI::App& parent, const char* name, const char* doc, const char* example,
-                    InspectDepth depth, const GlobalOptions& global, Work& work) {
-  CLI::App* command = parent.add_subcommand(name, doc);
-  const auto arguments = std::make_shared<PluginArguments>();
-  command->add_option("WHAT", arguments->what, "A file, kind/id, id or plugin name")->required();
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->footer(example);
-  command->callback(
-      [=, &global, &work] { work = [=, &global] { return inspect(*arguments, global, depth); }; });
-}
-
 }  // namespace
 
-void add_plugins(CLI::App& app, const GlobalOptions& global, Work& work) {
-  CLI::App* plugins = app.add_subcommand("plugins", "List, describe and check plugins");
-  plugins->require_subcommand(1);
-  plugins->fallthrough();
-  plugins->footer("Examples:\n  ghhost plugins list\n  ghhost plugins info simclr");
+int plugins_list_command(const PluginArguments& arguments, const GlobalOptions& global) {
+  const Registry registry(default_search_path(global.plugins));
+  if (!arguments.json) {
+    print_list(registry);
+    return kOk;
+  }
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const PluginFile& file : registry.files()) out.push_back(to_json(file));
+  fmt::print("{}\n", out.dump(2));
+  return kOk;
+}
 
-  CLI::App* command =
-      plugins->add_subcommand("list", "What is on the search path; runs no plugin code");
-  const auto arguments = std::make_shared<PluginArguments>();
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->footer("Example:\n  ghhost plugins list --json");
-  command->callback(
-      [=, &global, &work] { work = [=, &global] { return list(*arguments, global); }; });
+int plugins_info_command(const PluginArguments& arguments, const GlobalOptions& global) {
+  return inspect(arguments, global, InspectDepth::info);
+}
 
-  add_inspection(*plugins, "info",
-                 "What a plugin offers: components, parameters, a block to paste into a recipe",
-                 "Example:\n  ghhost plugins info sinkhorn", InspectDepth::info, global, work);
-  add_inspection(*plugins, "check",
-                 "Load a plugin in a child process and try each component against its contract",
-                 "Example:\n  ghhost plugins check build/my_method.so", InspectDepth::check, global,
-                 work);
+int plugins_check_command(const PluginArguments& arguments, const GlobalOptions& global) {
+  return inspect(arguments, global, InspectDepth::check);
 }
 
 }  // namespace gh::host

@@ -1,5 +1,6 @@
 #include "plugins/file_checks.hpp"
 
+#include "plugins/file_descriptor.hpp"
 #include "plugins/plugin_error.hpp"
 
 #include "gh/error.hpp"
@@ -22,20 +23,6 @@ namespace fs = std::filesystem;
 using Code = PluginErrorCode;
 
 constexpr off_t kLargestFile = off_t{1} << 30;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 FileIdentity identity_of(const struct stat& s) {
   const auto ns = [](const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
@@ -117,7 +104,7 @@ FileContent read_checked(const fs::path& file) {
   check_permissions(content.file);
 
   // Without O_NONBLOCK a pipe with the name of a plugin would hang the program.
-  const Descriptor fd(::open(content.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor fd(::open(content.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) refuse_unreadable(std::strerror(errno));
   struct stat s {};
   if (::fstat(fd.get(), &s) != 0) refuse_unreadable(std::strerror(errno));

@@ -1,5 +1,7 @@
 #include "run/run_directory.hpp"
 
+#include "plugins/file_descriptor.hpp"
+
 #include "gh/error.hpp"
 
 #include <fmt/chrono.h>
@@ -23,20 +25,6 @@ namespace {
   if (error == ENOSPC) hint = "; free some space and run again";
   fail(ErrorCode::io, what, " ", file.string(), ": ", std::strerror(error), hint);
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 void write_all(int fd, std::string_view content, const fs::path& file) {
   while (!content.empty()) {
@@ -101,7 +89,8 @@ void write_file_atomically(const fs::path& file, std::string_view content) {
   fs::path temporary = file;
   temporary += ".tmp";
   try {
-    const Descriptor out(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    const FileDescriptor out(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (out.get() < 0) fail_io("cannot create", temporary);
     write_all(out.get(), content, temporary);
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
@@ -109,7 +98,7 @@ void write_file_atomically(const fs::path& file, std::string_view content) {
     ::unlink(temporary.c_str());
     throw;
   }
-  const Descriptor directory(
+  const FileDescriptor directory(
       ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());
 }
