@@ -96,11 +96,13 @@ int new_plugin_command(const NewPluginArguments& arguments) {
   copy_filled(source, target, arguments);
   copy_filled(source / arguments.kind, target, arguments);
   const fs::path prefix = program_prefix();
+  fs::path shown = fs::proximate(target);
+  if (shown.string().starts_with("..")) shown = target;
   fmt::print(
       "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
       "  ghhost plugins check {1}/build/{2}.so\n"
       "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
-      target.string(), fs::proximate(target).string(), arguments.name, prefix.string());
+      target.string(), shown.string(), arguments.name, prefix.string());
   if (prefix_has_no_sdk(prefix))
     fmt::print(
         "This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` "

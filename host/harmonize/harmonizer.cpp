@@ -1,5 +1,7 @@
 #include "harmonize/harmonizer.hpp"
 
+#include "plugins/component_call.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -77,7 +79,8 @@ void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& indices, Ra
   if (labels_.defined()) request.labels = labels_.index_select(0, indices);
   request.random = random;
   LoggedReport report(log_);
-  const at::Tensor centres = allocator_.fit(request, report);
+  const at::Tensor centres =
+      call_component(plan_.allocator_name, "fit", [&] { return allocator_.fit(request, report); });
   if (!centres.defined()) return;
   require(centres.sizes() == points_.sizes(), ErrorCode::shape, "the allocator fitted centres ",
           centres.sizes(), " for points ", points_.sizes());
@@ -107,7 +110,8 @@ at::Tensor Harmonizer::targets(const at::Tensor& t, const at::Tensor& indices) {
   request.indices = indices;
   if (labels_.defined()) request.labels = labels_.index_select(0, indices);
   LoggedReport report(log_);
-  const at::Tensor q = allocator_.assign(request, report);
+  const at::Tensor q = call_component(plan_.allocator_name, "assign",
+                                      [&] { return allocator_.assign(request, report); });
   require(q.sizes() == t.sizes(), ErrorCode::shape, "the allocator returned targets ", q.sizes(),
           " for logits ", t.sizes());
   return q.detach();

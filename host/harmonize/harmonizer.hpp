@@ -16,17 +16,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 namespace gh::host {
 
 struct HarmonizePlan {
   TrackerPlan tracker;
-  int64_t ramp = 10;         // epochs over which the weight grows
-  double weight = 1;         // w in the end
-  double temperature = 0.1;  // τ
-  bool track_prior = true;   // false: allocate to a uniform prior ("w/o π")
-  bool learnable = false;    // the points are trained
+  int64_t ramp = 10;                         // epochs over which the weight grows
+  double weight = 1;                         // w in the end
+  double temperature = 0.1;                  // τ
+  bool track_prior = true;                   // false: allocate to a uniform prior ("w/o π")
+  bool learnable = false;                    // the points are trained
+  std::string allocator_name = "allocator";  // in errors
 };
 
 // What the points of a structure are like.

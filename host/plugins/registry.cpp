@@ -1,5 +1,6 @@
 #include "plugins/registry.hpp"
 
+#include "plugins/component_call.hpp"
 #include "plugins/file_checks.hpp"
 #include "plugins/fingerprint.hpp"
 #include "plugins/loader.hpp"
@@ -7,7 +8,6 @@
 
 #include "gh/error.hpp"
 
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -210,26 +210,12 @@ const ComponentInfo& Registry::info(gh_kind kind, const std::string& id) const {
 }
 
 void* Registry::create_raw(const ComponentInfo& component, const Params& params) {
-  const auto failed = [&](ErrorCode code, std::string_view message) {
-    return Error(code, fmt::format("{}/{}: create failed ({}): {}", kind_name(component.kind),
-                                   component.id, name_of(code), message));
-  };
-  void* made = nullptr;
-  try {
-    made = component.create(&params);
-  } catch (const Error& e) {
-    throw failed(e.code(), e.what());
-  } catch (const c10::Error& e) {
-    throw failed(ErrorCode::internal, e.what_without_backtrace());
-  } catch (const std::bad_alloc& e) {
-    throw failed(ErrorCode::out_of_memory, e.what());
-  } catch (const std::exception& e) {
-    throw failed(ErrorCode::internal, e.what());
-  } catch (...) {
-    throw failed(ErrorCode::internal, "an exception of unknown type");
-  }
-  if (made == nullptr) throw failed(ErrorCode::internal, "expected a component, found null");
-  return made;
+  const std::string name = fmt::format("{}/{}", kind_name(component.kind), component.id);
+  return call_component(name, "create", [&] {
+    void* made = component.create(&params);
+    require(made != nullptr, ErrorCode::internal, "expected a component, found null");
+    return made;
+  });
 }
 
 }  // namespace gh::host

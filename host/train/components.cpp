@@ -8,6 +8,7 @@ Made<Interface> make(const Slot& slot, Registry& registry) {
   const ComponentInfo& info = registry.info(slot.kind, slot.id);
   Made<Interface> made;
   made.path = slot.path;
+  made.name = std::string(kind_name(slot.kind)) + "/" + slot.id;
   made.sees_labels = (info.flags & GH_SEES_LABELS) != 0;
   made.params = make_params(info.schema, slot.params);
   made.component = registry.create<Interface>(slot.id, *made.params);

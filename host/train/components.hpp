@@ -2,10 +2,12 @@
 // reverse.
 #pragma once
 
+#include "plugins/component_call.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/diagnostics.hpp"
 #include "recipe/recipe.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,9 +21,16 @@ struct Made {
   std::unique_ptr<Params> params;
   ComponentPtr<Interface> component;
   std::string path;  // in the recipe
+  std::string name;  // "ssl/simclr"
   bool sees_labels = false;
 
-  Interface* operator->() const { return component.get(); }
+  // Calls a member function; what it throws is told with component and phase.
+  template <class Function, class... Arguments>
+  decltype(auto) ask(std::string_view phase, Function function, Arguments&&... arguments) const {
+    return call_component(name, phase, [&]() -> decltype(auto) {
+      return std::invoke(function, *component, std::forward<Arguments>(arguments)...);
+    });
+  }
   Interface& operator*() const { return *component; }
   explicit operator bool() const { return component != nullptr; }
 };

@@ -72,7 +72,11 @@ class Session {
         console_(console),
         plan_(read_plan(recipe)),
         components_(make_components(recipe, registry)),
-        train_(read_split(*components_.dataset, "train", plan_.seed, plan_.long_tail)),
+        train_(call_component(components_.dataset.name, "open",
+                              [this] {
+                                return read_split(*components_.dataset, "train", plan_.seed,
+                                                  plan_.long_tail);
+                              })),
         splits_(*components_.dataset, plan_.seed, train_),
         views_(train_, plan_.views, plan_.seed),
         host_(make_facts(plan_, train_, components_.method.sees_labels), *components_.method,
@@ -106,19 +110,19 @@ class Session {
     };
     const std::vector<int64_t> shape = train_.sample_shape();
     auto backbone_complaints = complaints("backbone");
-    components_.backbone->check(shape, backbone_complaints);
+    components_.backbone.ask("check", &Backbone::check, shape, backbone_complaints);
     auto method_complaints = complaints("method");
-    components_.method->check(host_.facts(), method_complaints);
+    components_.method.ask("check", &SslMethod::check, host_.facts(), method_complaints);
     if (problems.has_errors()) throw RecipeRefused(problems);
 
     seed_global_generator();
-    components_.method->build(host_);
-    const int64_t width = components_.method->embedding_width();
+    components_.method.ask("build", &SslMethod::build, host_);
+    const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
     if (components_.structure) build_harmonizer(width, problems);
     const EvalFacts facts = eval_facts(width);
     for (const Made<Evaluator>& evaluator : components_.evaluators) {
       auto out = complaints(evaluator.path);
-      evaluator->check(facts, out);
+      evaluator.ask("check", &Evaluator::check, facts, out);
     }
     if (problems.has_errors()) throw RecipeRefused(problems);
   }
@@ -133,10 +137,10 @@ class Session {
 
   void build_harmonizer(int64_t width, Diagnostics& problems) {
     RecipeComplaints structure(recipe_, "harmonize.structure", problems);
-    components_.structure->check(width, structure);
+    components_.structure.ask("check", &Structure::check, width, structure);
     if (problems.has_errors()) return;
-    const at::Tensor points =
-        components_.structure->points(width, Random(stream_key(plan_.seed, "harmonize.structure")));
+    const at::Tensor points = components_.structure.ask(
+        "points", &Structure::points, width, Random(stream_key(plan_.seed, "harmonize.structure")));
     require(points.defined() && points.dim() == 2 && points.size(1) == width && points.size(0) >= 2,
             ErrorCode::shape, "the structure must give at least two points of width ", width);
     certificate_ = certify(points);
@@ -147,10 +151,11 @@ class Session {
     if (components_.allocator.sees_labels && train_.class_counts().defined())
       facts.classes = train_.class_counts().size(0);
     RecipeComplaints allocator(recipe_, "harmonize.allocator", problems);
-    components_.allocator->check(facts, allocator);
+    components_.allocator.ask("check", &Allocator::check, facts, allocator);
 
     HarmonizePlan plan = *plan_.harmonize;
-    plan.learnable = components_.structure->learnable();
+    plan.learnable = components_.structure.ask("learnable", &Structure::learnable);
+    plan.allocator_name = components_.allocator.name;
     harmonizer_.emplace(plan, points, *components_.allocator,
                         components_.allocator.sees_labels ? train_.targets : at::Tensor(),
                         train_.size(), plan_.dtype,
@@ -164,7 +169,7 @@ class Session {
     facts.real_targets = train_.target_kind == TargetKind::real;
     facts.multi_targets = train_.target_kind == TargetKind::multi;
     facts.sample_shape = train_.sample_shape();
-    facts.feature_width = components_.method->encoder()->features();
+    facts.feature_width = components_.method.ask("encoder", &SslMethod::encoder)->features();
     facts.embedding_width = width;
     return facts;
   }
@@ -182,9 +187,10 @@ class Session {
               fmt::format("{}: {} samples, {} epochs of {} steps → {}", plan_.name, train_.size(),
                           plan_.epochs, host_.facts().steps_per_epoch, directory.path().string()));
     if (harmonizer_)
-      host_.say(
-          Severity::info,
-          certificate_text(certificate_, components_.structure->best_cosine(certificate_.width)));
+      host_.say(Severity::info,
+                certificate_text(certificate_,
+                                 components_.structure.ask("best_cosine", &Structure::best_cosine,
+                                                           certificate_.width)));
   }
 
   bool train(RunDirectory& directory, RunStatus& status) {
@@ -193,8 +199,7 @@ class Session {
                      .plan = plan_,
                      .data = train_,
                      .views = views_,
-                     .method = *components_.method,
-                     .method_sees_labels = components_.method.sees_labels,
+                     .method = components_.method,
                      .host = host_,
                      .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
                      .directory = directory,
@@ -233,7 +238,7 @@ class Session {
            .prior = harmonizer_ ? harmonizer_->tracker().prior() : at::Tensor(),
            .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
           slot.id);
-      components_.evaluators[i]->evaluate(evaluation);
+      components_.evaluators[i].ask("evaluate", &Evaluator::evaluate, evaluation);
       nlohmann::ordered_json result = {{"evaluator", slot.id},
                                        {"slot", slot.path},
                                        {"moment", moment},

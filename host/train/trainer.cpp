@@ -86,7 +86,7 @@ Trainer::Trainer(TrainerParts parts) : parts_(std::move(parts)) {}
 
 std::vector<Trainer::StagePlan> Trainer::plan_stages() const {
   StageList list;
-  parts_.method.plan_stages(parts_.host.facts(), list);
+  parts_.method.ask("plan_stages", &SslMethod::plan_stages, parts_.host.facts(), list);
   if (list.stages.empty()) list.add("train", parts_.plan.epochs);
   std::vector<StagePlan> out;
   for (auto& [name, epochs] : list.stages) out.push_back({name, epochs});
@@ -100,7 +100,7 @@ bool Trainer::train() {
   for (std::size_t i = 0; i < stages.size(); ++i) {
     begin_stage(stages[i], static_cast<int64_t>(i));
     if (!run_stage(stages[i])) return false;
-    parts_.method.end_stage(parts_.host);
+    parts_.method.ask("end_stage", &SslMethod::end_stage, parts_.host);
     done += stages[i].epochs;
   }
   parts_.console.finish();
@@ -116,17 +116,17 @@ void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
               .epochs = stage.epochs,
               .step = 0,
               .steps = 0};
-  parts_.method.train(true);
+  parts_.method.ask("train", &SslMethod::train, true);
   parts_.host.set_stage_samples({});
-  parts_.method.begin_stage(parts_.host);
+  parts_.method.ask("begin_stage", &SslMethod::begin_stage, parts_.host);
 
   TrainableList trainables;
-  parts_.method.trainable(trainables);
+  parts_.method.ask("trainable", &SslMethod::trainable, trainables);
   if (parts_.harmonizer) parts_.harmonizer->trainable(trainables);
   optimizer_ = make_optimizer(parts_.recipe, std::move(trainables.parameters));
   require_complete_state();
 
-  stage_samples_ = parts_.method.stage_samples();
+  stage_samples_ = parts_.method.ask("stage_samples", &SslMethod::stage_samples);
   parts_.host.set_stage_samples(stage_samples_);
   const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
   progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
@@ -138,7 +138,7 @@ void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
 void Trainer::require_complete_state() {
   TensorFile file;
   StateSaver method(file, "method");
-  parts_.method.visit_state(method);
+  parts_.method.ask("visit_state", &SslMethod::visit_state, method);
   if (parts_.harmonizer) {
     StateSaver harmonizer(file, "harmonize");
     parts_.harmonizer->visit_state(harmonizer);
@@ -165,7 +165,7 @@ bool Trainer::run_stage(const StagePlan& stage) {
 bool Trainer::run_epoch(int64_t epoch, double rate) {
   const auto started = std::chrono::steady_clock::now();
   parts_.host.metrics().clear();
-  parts_.method.begin_epoch(parts_.host);
+  parts_.method.ask("begin_epoch", &SslMethod::begin_epoch, parts_.host);
   fit_allocator(epoch);
   const at::Tensor order = parts_.views.order(epoch, stage_samples_);
   const int64_t steps = parts_.plan.steps_per_epoch(order.size(0));
@@ -175,7 +175,7 @@ bool Trainer::run_epoch(int64_t epoch, double rate) {
              rate);
     if (InterruptGuard::requested()) return false;
   }
-  parts_.method.end_epoch(parts_.host);
+  parts_.method.ask("end_epoch", &SslMethod::end_epoch, parts_.host);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   write_metrics(epoch, rate, seconds, order.size(0));
@@ -186,8 +186,9 @@ void Trainer::fit_allocator(int64_t epoch) {
   if (!parts_.harmonizer || !parts_.harmonizer->wants_fit(epoch)) return;
   const at::Tensor indices =
       stage_samples_.defined() ? stage_samples_ : at::arange(parts_.data.size(), at::kLong);
-  const at::Tensor z =
-      parts_.host.embed_all("plain", [&](const at::Tensor& x) { return parts_.method.embed(x); });
+  const at::Tensor z = parts_.host.embed_all("plain", [&](const at::Tensor& x) {
+    return parts_.method.ask("embed", &SslMethod::embed, x);
+  });
   parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
 }
 
@@ -199,18 +200,18 @@ void Trainer::run_step(const at::Tensor& indices, int64_t epoch, double rate) {
   Batch batch;
   batch.views = views;
   batch.indices = indices;
-  if (parts_.method_sees_labels && parts_.data.targets.defined())
+  if (parts_.method.sees_labels && parts_.data.targets.defined())
     batch.labels = parts_.data.targets.index_select(0, indices);
   batch.global_size = indices.size(0);
 
   optimizer_->zero_grad();
   StepRun step(parts_, *optimizer_, indices, epoch);
-  parts_.method.step(batch, step);
+  parts_.method.ask("step", &SslMethod::step, batch, step);
   require(step.called(), ErrorCode::internal, "the method's step() never called backward()");
   parts_.host.log("loss", step.total_loss());
-  parts_.method.before_update(parts_.host);
+  parts_.method.ask("before_update", &SslMethod::before_update, parts_.host);
   optimizer_->step(rate);
-  parts_.method.after_update(parts_.host);
+  parts_.method.ask("after_update", &SslMethod::after_update, parts_.host);
   if (parts_.harmonizer) parts_.harmonizer->after_update();
   ++parts_.host.progress_now().step;
 }
@@ -239,7 +240,7 @@ void Trainer::save_state(const std::filesystem::path& file) {
   TensorFile content;
   content.metadata["format"] = "ghhost-state-1";
   StateSaver method(content, "method");
-  parts_.method.visit_state(method);
+  parts_.method.ask("visit_state", &SslMethod::visit_state, method);
   if (parts_.harmonizer) {
     StateSaver harmonizer(content, "harmonize");
     parts_.harmonizer->visit_state(harmonizer);

@@ -5,6 +5,7 @@
 #include "harmonize/harmonizer.hpp"
 #include "recipe/recipe.hpp"
 #include "run/run_directory.hpp"
+#include "train/components.hpp"
 #include "train/console.hpp"
 #include "train/host_services.hpp"
 #include "train/optimizer.hpp"
@@ -24,8 +25,7 @@ struct TrainerParts {
   const TrainPlan& plan;
   const SampleTable& data;
   const ViewMaker& views;
-  SslMethod& method;
-  bool method_sees_labels;
+  const Made<SslMethod>& method;
   HostServices& host;
   Harmonizer* harmonizer;  // null without [harmonize]
   RunDirectory& directory;

@@ -101,7 +101,7 @@ class Trouble(GhhostCase):
 
     def test_a_loss_that_is_not_finite_stops_the_run_and_says_where(self):
         done = self.ghhost("run", TOY, *SHORT, "train.optimizer.lr=1e30", "--out", self.dir / "a", expect=1)
-        self.assertRegex(done.stderr, r"loss is -?(nan|inf) in epoch \d+, step \d+")
+        self.assertRegex(done.stderr, r"ssl/simclr: step failed \(numeric\): the loss is -?(nan|inf) in epoch \d+, step \d+")
         status = self.status(self.dir / "a")
         self.assertEqual(status["state"], "failed")
         self.assertIn("loss is", status["message"])
