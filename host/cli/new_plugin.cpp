@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 namespace gh::host {
@@ -24,6 +24,12 @@ fs::path template_directory() { return program_prefix() / "share" / "ghhost" / "
 // A build tree is laid out like a prefix but holds no package to find.
 bool prefix_has_no_sdk(const fs::path& prefix) {
   return !fs::exists(prefix / "include" / "gh" / "component.hpp");
+}
+
+bool is_plugin_name(const std::string& name) {
+  const auto small = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto fits = [&](char c) { return small(c) || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && small(name.front()) && std::all_of(name.begin(), name.end(), fits);
 }
 
 std::string class_name(const std::string& name) {
@@ -79,7 +85,7 @@ int new_plugin_command(const NewPluginArguments& arguments) {
                arguments.kind);
     return kUsage;
   }
-  if (!std::regex_match(arguments.name, std::regex("[a-z][a-z0-9_]*"))) {
+  if (!is_plugin_name(arguments.name)) {
     fmt::print(stderr,
                "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
                "with a letter\n",

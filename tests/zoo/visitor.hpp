@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plugins/registry.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <unistd.h>
 #include <catch2/catch.hpp>
@@ -21,31 +22,12 @@ inline fs::path animal(const std::string& name) {
 }
 
 // A directory of its own, gone afterwards.
-class Enclosure {
+class Enclosure : public gh::test::TemporaryDirectory {
  public:
-  Enclosure() {
-    std::string name = (fs::temp_directory_path() / "ghhost-zoo-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = fs::canonical(name);
-  }
-  ~Enclosure() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  const fs::path& path() const { return path_; }
-
   fs::path copy(const fs::path& from, const std::string& name) const {
-    fs::copy_file(from, path_ / name, fs::copy_options::overwrite_existing);
-    return path_ / name;
+    fs::copy_file(from, path() / name, fs::copy_options::overwrite_existing);
+    return path() / name;
   }
-  fs::path write(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return path_ / name;
-  }
-
- private:
-  fs::path path_;
 };
 
 inline std::string content_of(const fs::path& file) {

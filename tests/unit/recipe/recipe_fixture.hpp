@@ -3,42 +3,17 @@
 
 #include "recipe/recipe.hpp"
 #include "recipe/toml.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
-#include <stdlib.h>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace gh::host::test {
 
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "gh_recipe_XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()));
-    path_ = name;
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << text;
-    return path_ / name;
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using TempDir = gh::test::TemporaryDirectory;
 
 inline constexpr Param kToy[] = {
     gh::integer("samples", "100", "samples of the largest class").at_least(1),

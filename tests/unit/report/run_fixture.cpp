@@ -2,31 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <stdexcept>
 
 namespace gh::test {
-namespace fs = std::filesystem;
-
-RunFixture::RunFixture() {
-  std::string pattern = (fs::temp_directory_path() / "gh-report-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) throw std::runtime_error("mkdtemp failed");
-  path_ = pattern;
-}
-
-RunFixture::~RunFixture() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
-void RunFixture::write(const std::string& file, std::string_view text) const {
-  fs::create_directories((path_ / file).parent_path());
-  std::ofstream(path_ / file, std::ios::binary) << text;
-}
 
 std::string RunFixture::read(const std::string& file) const {
-  std::ifstream in(path_ / file, std::ios::binary);
+  std::ifstream in(path() / file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
