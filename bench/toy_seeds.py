@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The toy over seeds and imbalance ratios, with and without GH: the tables of docs/toy.md.
 
-    bench/toy_seeds.py [--seeds N] [override …]
+    bench/toy_seeds.py [--first SEED] [--seeds N] [override …]
 
 Overrides go to the runs with GH only (harmonize.weight=1 …). Both arms train for the same number of epochs.
 """
@@ -25,7 +25,8 @@ def run(recipe, overrides, scratch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first", type=int, default=0, help="first seed")
+    parser.add_argument("--seeds", type=int, default=5, help="how many")
     parser.add_argument("overrides", nargs="*")
     arguments = parser.parse_args()
     print("| R | arm | head's share, median | smallest angle, median | smallest angle, each seed |\n|---|---|---|---|---|")
@@ -34,7 +35,7 @@ def main():
             for arm in ("simclr", "gh"):
                 changes = arguments.overrides if arm == "gh" else []
                 runs = [run(ROOT / f"recipes/toy/r{ratio}-{arm}.toml", [*changes, f"seed={seed}"], scratch)
-                        for seed in range(arguments.seeds)]
+                        for seed in range(arguments.first, arguments.first + arguments.seeds)]
                 angles = [r["smallest_angle"] for r in runs]
                 print(f"| {ratio} | {'SimCLR + GH' if arm == 'gh' else 'SimCLR'} "
                       f"| {statistics.median(r['head_share'] for r in runs):.2f} | {statistics.median(angles):.0f}° "
