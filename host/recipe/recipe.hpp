@@ -60,7 +60,7 @@ struct Recipe {
 Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
                    Catalog& catalog, Diagnostics& out);
 
-// The host's own tables for `ghhost check --help`-like listings: path ("train"), doc, schema.
+// The host's own tables, as `ghhost keys` lists them: path ("train"), doc, schema.
 struct HostTable {
   std::string path;
   std::string doc;
