@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 torch_version=${GH_TORCH_VERSION:-2.13.0}
 clang_format_version=14.0.6
 packages=(g++ cmake ninja-build ccache make python3 libboost-dev libtomlplusplus-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libssl-dev catch2)
+  nlohmann-json3-dev libssl-dev libjpeg-dev libspng-dev pkg-config catch2)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
