@@ -18,15 +18,15 @@ constexpr int64_t kFeatureBatch = 512;
 
 }  // namespace
 
-SplitStore::SplitStore(const Dataset& dataset, uint64_t seed, const SampleTable& train)
+SplitStore::SplitStore(const Dataset& dataset, uint64_t seed, const SampleSet& train)
     : dataset_(dataset), seed_(seed), train_(train) {}
 
-const SampleTable& SplitStore::get(const std::string& name) {
+const SampleSet& SplitStore::get(const std::string& name) {
   if (name == "train") return train_;
   const auto found = others_.find(name);
   if (found != others_.end()) return found->second;
   const std::string split = name == "train:full" ? "train" : name;
-  return others_.emplace(name, read_split(dataset_, split, seed_, std::nullopt)).first->second;
+  return others_.emplace(name, SampleSet::open(dataset_, split, seed_, std::nullopt)).first->second;
 }
 
 std::vector<std::string> SplitStore::names() const {
@@ -47,13 +47,14 @@ Random EvaluationRun::random(std::string_view purpose) const {
   return Random(stream_key(facts().seed, "eval." + evaluator_ + "." + std::string(purpose)));
 }
 
-at::Tensor EvaluationRun::input(const SampleTable& table, const at::Tensor& indices,
-                                std::string_view views, int64_t epoch) const {
-  require(views == "plain" || views == "train", ErrorCode::invalid_param, "evaluator '", evaluator_,
-          "' asks for views '", views, "'; there are \"plain\" and \"train\"");
-  const ViewPlan plan = views == "train" ? source_.views : ViewPlan{.count = 1, .noise = 0};
-  return ViewMaker(table, plan, stream_key(facts().seed, "eval." + evaluator_))
-      .make(indices, epoch, 0);
+ViewPlan EvaluationRun::views_named(std::string_view name) const {
+  if (name == "plain") return source_.plain_views;
+  if (name == "train") return source_.views;
+  std::optional<ViewPlan> preset = preset_views(name, source_.plain_views.groups.front().normalize);
+  require(preset.has_value(), ErrorCode::invalid_param, "evaluator '", evaluator_,
+          "' asks for views '", name,
+          "'; there are \"plain\", \"train\" and the presets of [views]");
+  return *preset;
 }
 
 const Features& EvaluationRun::features(const FeatureRequest& request) {
@@ -62,19 +63,19 @@ const Features& EvaluationRun::features(const FeatureRequest& request) {
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
 
   at::NoGradGuard no_grad;
-  const SampleTable& table = source_.splits.get(std::string(request.split));
+  const SampleSet& set = source_.splits.get(std::string(request.split));
   const EvaluationMode evaluation(source_.method);
   const auto encoder = source_.method.encoder();
   std::vector<at::Tensor> rows;
-  for (int64_t begin = 0; begin < table.size(); begin += kFeatureBatch) {
-    const at::Tensor indices =
-        at::arange(begin, std::min(table.size(), begin + kFeatureBatch), at::kLong);
-    at::Tensor x = input(table, indices, request.views, 0).to(facts().device, facts().dtype);
+  FeatureRequest input = request;
+  input.level = FeatureLevel::input;
+  each_batch(input, kFeatureBatch, -1, [&](at::Tensor x, const at::Tensor&) {
     if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
     if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
-    rows.push_back(x.to(at::kCPU, at::kFloat));
-  }
-  Features out{.x = at::cat(rows), .targets = table.targets, .class_names = table.class_names};
+    rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+    return true;
+  });
+  Features out{.x = at::cat(rows), .targets = set.targets(), .class_names = set.class_names()};
   return cache_.emplace(key, std::move(out)).first->second;
 }
 
@@ -91,18 +92,22 @@ void EvaluationRun::each_batch(
           "each_batch gives samples as the network sees them; ask "
           "for FeatureLevel::input");
   require(batch >= 1, ErrorCode::invalid_param, "a batch needs at least one sample, got ", batch);
-  const SampleTable& table = source_.splits.get(std::string(request.split));
+  const SampleSet& set = source_.splits.get(std::string(request.split));
   const at::Tensor order = epoch < 0
-                               ? at::arange(table.size(), at::kLong)
+                               ? at::arange(set.size(), at::kLong)
                                : Random(stream_key(facts().seed, "eval." + evaluator_ + ".order"),
                                         static_cast<uint64_t>(epoch))
-                                     .permutation(table.size());
-  for (int64_t begin = 0; begin < table.size(); begin += batch) {
-    const at::Tensor indices = order.slice(0, begin, std::min(table.size(), begin + batch));
-    const at::Tensor x = input(table, indices, request.views, std::max<int64_t>(epoch, 0));
+                                     .permutation(set.size());
+  const ViewPlan views = views_named(request.views);
+  LoaderOptions options = source_.loader;
+  options.views = 1;
+  options.skip_unreadable = false;  // a result is about all samples of a split
+  Loader loader(set, views, stream_key(facts().seed, "eval." + evaluator_), options);
+  loader.begin({.epoch = std::max<int64_t>(epoch, 0), .order = order, .batch = batch});
+  while (const std::optional<LoadedBatch> loaded = loader.next()) {
     const at::Tensor y =
-        table.targets.defined() ? table.targets.index_select(0, indices) : at::Tensor();
-    if (!use(x.to(facts().device, facts().dtype), y)) return;
+        set.targets().defined() ? set.targets().index_select(0, loaded->indices) : at::Tensor();
+    if (!use(loaded->views[0], y)) return;
   }
 }
 

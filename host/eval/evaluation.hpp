@@ -1,7 +1,7 @@
 // What an evaluator sees of a run: features of its splits, and a place for results.
 #pragma once
 
-#include "data/sample_table.hpp"
+#include "data/loader.hpp"
 #include "run/run_directory.hpp"
 
 #include "gh/evaluator.hpp"
@@ -22,15 +22,15 @@ namespace gh::host {
 // thinning; others are read when first asked for.
 class SplitStore {
  public:
-  SplitStore(const Dataset& dataset, uint64_t seed, const SampleTable& train);
-  const SampleTable& get(const std::string& name);
+  SplitStore(const Dataset& dataset, uint64_t seed, const SampleSet& train);
+  const SampleSet& get(const std::string& name);
   std::vector<std::string> names() const;
 
  private:
   const Dataset& dataset_;
   uint64_t seed_;
-  const SampleTable& train_;
-  std::map<std::string, SampleTable> others_;
+  const SampleSet& train_;
+  std::map<std::string, SampleSet> others_;
 };
 
 // Everything an evaluation reads; all of it outlives the evaluation.
@@ -38,7 +38,9 @@ struct EvaluationSource {
   SslMethod& method;
   Host& host;
   SplitStore& splits;
-  ViewPlan views;
+  const ViewPlan& views;  // what the method trains on
+  const ViewPlan& plain_views;
+  LoaderOptions loader;
   at::Tensor points;  // undefined without [harmonize]
   at::Tensor prior;
   std::function<void(Severity, std::string_view)> say;
@@ -70,8 +72,7 @@ class EvaluationRun final : public Evaluation {
   const std::vector<RunDirectory::Picture>& pictures() const { return pictures_; }
 
  private:
-  at::Tensor input(const SampleTable& table, const at::Tensor& indices, std::string_view views,
-                   int64_t epoch) const;
+  ViewPlan views_named(std::string_view name) const;
 
   EvaluationSource source_;
   std::string evaluator_;

@@ -37,6 +37,12 @@ constexpr std::array<Entry, kBoostedOps> kEntries = {{{"ShearX", 0, 0.6},
                                                       {"Sharpness", 0.1, 1.9},
                                                       {"Cutout", 0, 0.4}}};
 
+// Makes `scratch` fit to take the image's place: as large, with the same slack behind.
+void fit(const PlanarImage& image, PlanarImage& scratch) {
+  scratch.resize(image.height, image.width);
+  if (scratch.pixels.size() < image.pixels.size()) scratch.pixels.resize(image.pixels.size());
+}
+
 // ---- geometry: nearest neighbour, black outside -------------------------------------------------
 
 // Where output pixel (x, y) comes from: (xx·x + xy·y + x0, yx·x + yy·y + y0), in pixel units, whose
@@ -68,7 +74,7 @@ int64_t fixed_point(double v) { return static_cast<int64_t>(std::floor(v * 65536
 // floating point; this does not.)
 void transform(const Affine& map, PlanarImage& image, PlanarImage& scratch) {
   const int w = image.width, h = image.height;
-  scratch.resize(h, w);
+  fit(image, scratch);
   const int64_t step_x = fixed_point(map.xx), step_y = fixed_point(map.yx);
   const int64_t row_x = fixed_point(map.xy), row_y = fixed_point(map.yy);
   int64_t start_x = fixed_point(map.x0 + map.xx * 0.5 + map.xy * 0.5);
@@ -107,7 +113,7 @@ void transform(const Affine& map, PlanarImage& image, PlanarImage& scratch) {
 // rows of a plane. Pillow steps through positions in double precision, one addition an element;
 // taking the same steps, runs of neighbours are found and copied whole.
 void translate(double shift, int n, std::size_t bytes, PlanarImage& image, PlanarImage& scratch) {
-  scratch.resize(image.height, image.width);
+  fit(image, scratch);
   const std::size_t total = 3 * image.area();
   std::memset(scratch.pixels.data(), 0, total);
   const auto copy = [&](int to, int from, int length) {
@@ -200,10 +206,10 @@ void equalize(uint8_t* plane, std::size_t n) {
 
 // Blends with the image smoothed by 1/13·[1 1 1; 1 5 1; 1 1 1]. Pillow sums in single precision;
 // as 13 is odd, no sum lies within 1/26 of where rounding turns, so integers give the same byte.
+// Borders stay as they are.
 void sharpness(float factor, PlanarImage& image, PlanarImage& scratch) {
   const int w = image.width, h = image.height;
-  if (w < 3 || h < 3) return;  // borders stay as they are
-  scratch.resize(h, w);
+  fit(image, scratch);
   for (int c = 0; c < 3; ++c) {
     const uint8_t* in = image.plane(c);
     uint8_t* out = scratch.plane(c);

@@ -27,19 +27,19 @@ struct Signature {
   std::string_view magic, what;
 };
 constexpr Signature kPictures[] = {
-    {0, "GIF8"sv, "GIF"},
-    {8, "WEBP"sv, "WebP"},
-    {0, "BM"sv, "BMP"},
-    {0, "II*\0"sv, "TIFF"},
-    {0, "MM\0*"sv, "TIFF"},
-    {4, "ftypavi"sv, "AVIF"},
-    {4, "ftyphe"sv, "HEIC"},
-    {4, "ftypmif1"sv, "HEIC or AVIF"},
-    {4, "ftypmsf1"sv, "HEIC"},
-    {0, "\0\0\1\0"sv, "ICO"},
-    {4, "jP  \r\n"sv, "JPEG 2000"},
-    {4, "JXL \r\n"sv, "JPEG XL"},
-    {0, "\xff\x0a"sv, "JPEG XL"},
+    {0, "GIF8"sv, "a GIF"},
+    {8, "WEBP"sv, "a WebP"},
+    {0, "BM"sv, "a BMP"},
+    {0, "II*\0"sv, "a TIFF"},
+    {0, "MM\0*"sv, "a TIFF"},
+    {4, "ftypavi"sv, "an AVIF"},
+    {4, "ftyphe"sv, "a HEIC"},
+    {4, "ftypmif1"sv, "a HEIC or AVIF"},
+    {4, "ftypmsf1"sv, "a HEIC"},
+    {0, "\0\0\1\0"sv, "an ICO"},
+    {4, "jP  \r\n"sv, "a JPEG 2000"},
+    {4, "JXL \r\n"sv, "a JPEG XL"},
+    {0, "\xff\x0a"sv, "a JPEG XL"},
 };
 constexpr Signature kOthers[] = {
     {4, "ftyp"sv, "an MP4 or QuickTime video"},
@@ -76,7 +76,7 @@ std::string first_words(std::string_view text) {
 [[noreturn]] void refuse_format(std::string_view text) {
   require(!text.empty(), ErrorCode::io, "empty file");
   if (const auto* known = find(kPictures, text))
-    fail(ErrorCode::io, "a ", known->what, " picture, only JPEG and PNG can be read");
+    fail(ErrorCode::io, known->what, " picture, only JPEG and PNG can be read");
   if (const auto* known = find(kOthers, text)) fail(ErrorCode::io, known->what);
   if (const auto* known = find(kPages, first_words(text))) fail(ErrorCode::io, known->what);
 

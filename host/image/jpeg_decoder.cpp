@@ -164,27 +164,37 @@ JpegDecoder::JpegDecoder() {
   info_.err = jpeg_std_error(&errors_.manager);
   errors_.manager.error_exit = on_error;
   errors_.manager.emit_message = on_message;
-  guarded([this] {
-    jpeg_create_decompress(&info_);
-    info_.client_data = this;
-    jpeg_set_marker_processor(&info_, JPEG_APP0 + 1, on_app1);
-  });
   progress_.progress_monitor = on_progress;
-  info_.progress = &progress_;
 }
 
 JpegDecoder::~JpegDecoder() { jpeg_destroy_decompress(&info_); }
 
-StoredPicture JpegDecoder::open(std::span<const uint8_t> bytes) {
+// libjpeg keeps the tables of one file for the next, on purpose, and a file that lacks its own
+// would look different after another one. They cannot be taken away singly; a new start costs
+// microseconds.
+void JpegDecoder::forget_last_file() {
   orientation_ = 0;
+  jpeg_destroy_decompress(&info_);
+  guarded([this] {
+    jpeg_create_decompress(&info_);
+    info_.client_data = this;
+    info_.progress = &progress_;
+    jpeg_set_marker_processor(&info_, JPEG_APP0 + 1, on_app1);
+  });
+}
+
+StoredPicture JpegDecoder::open(std::span<const uint8_t> bytes) {
+  forget_last_file();
   guarded([this, bytes] {
-    jpeg_abort_decompress(&info_);  // whatever the last picture left
     jpeg_mem_src(&info_, bytes.data(), bytes.size());
     jpeg_read_header(&info_, TRUE);
   });
   require(info_.num_components == 1 || info_.num_components == 3 || info_.num_components == 4,
           ErrorCode::io, "unsupported JPEG: ", info_.num_components,
           " colour components, only 1, 3 or 4 can be read");
+  // libjpeg-turbo 3 reads such headers and fails later.
+  require(info_.data_precision == 8, ErrorCode::io, "unsupported JPEG: ", info_.data_precision,
+          " bits a sample, only 8 can be read");
   // After the first scan's header, because a thumbnail inside the EXIF block has its own end.
   require(has_end_marker(bytes.last(info_.src->bytes_in_buffer)), ErrorCode::io,
           "truncated JPEG: the end marker is missing");
@@ -245,6 +255,7 @@ void JpegDecoder::read_rows(const Box& box, Columns columns, uint8_t* out) {
   const bool straight = channels == 3 && columns.width == static_cast<JDIMENSION>(box.width);
   const uint8_t* cut = row_.data() + std::size_t{box.left - columns.left} * channels;
 
+  // Rows need no margin: where upsampling mixes them, libjpeg itself decodes one or more above.
   if (box.top > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(box.top));
   for (int y = 0; y < box.height; ++y, out += row_bytes) {
     JSAMPROW row = straight ? out : row_.data();

@@ -41,6 +41,7 @@ class JpegDecoder final : public PictureFormat {
   template <class Work>
   void guarded(Work work);
   [[noreturn]] void refuse();
+  void forget_last_file();
   bool smoothing_between_blocks() const;
   Columns crop(const Box& box);
   void read_rows(const Box& box, Columns columns, uint8_t* out);

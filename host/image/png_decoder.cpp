@@ -1,12 +1,12 @@
 #include "image/png_decoder.hpp"
 
 #include "gh/error.hpp"
+#include "image/decode.hpp"
 #include "image/exif.hpp"
 
 #include <spng.h>
 
 #include <cstring>
-#include <limits>
 
 namespace gh::host {
 namespace {
@@ -26,6 +26,10 @@ void check(int result) {
     case SPNG_EWIDTH:
     case SPNG_EHEIGHT:
       fail(ErrorCode::io, "PNG of impossible size: its width or height is 0 or more than 2^31-1");
+    case SPNG_EUSER_WIDTH:
+    case SPNG_EUSER_HEIGHT:
+      fail(ErrorCode::io, "PNG with a side of more pixels than the limit of ",
+           ImageDecoder::kMaxPixels, " for all of them");
     case SPNG_ECHUNK_CRC:
       fail(ErrorCode::io, "damaged PNG: the checksum of a chunk does not match");
     case SPNG_ECHUNK_LIMITS:
@@ -47,9 +51,8 @@ StoredPicture PngDecoder::open(std::span<const uint8_t> bytes) {
   check(spng_set_png_buffer(context, bytes.data(), bytes.size()));
   check(spng_set_crc_action(context, SPNG_CRC_ERROR, SPNG_CRC_ERROR));
   check(spng_set_chunk_limits(context, kMaxChunkBytes, kMaxChunkBytes));
-  // The number of pixels is the caller's to limit; nothing of that size is allocated before read().
-  check(spng_set_image_limits(context, std::numeric_limits<int32_t>::max(),
-                              std::numeric_limits<int32_t>::max()));
+  // Their product is the caller's to check; nothing of that size is allocated before read().
+  check(spng_set_image_limits(context, ImageDecoder::kMaxPixels, ImageDecoder::kMaxPixels));
 
   spng_ihdr header{};
   check(spng_get_ihdr(context, &header));

@@ -134,6 +134,12 @@ std::string folded(std::string_view word) {
 }  // namespace
 
 void Diagnostics::error(Source source, std::string key, std::string message) {
+  // What goes to several tables is written, and wrong, once.
+  const auto same = [&](const Diagnostic& d) {
+    return d.source.line > 0 && d.source.line == source.line && d.source.column == source.column &&
+           d.source.file == source.file && d.message == message;
+  };
+  if (std::any_of(items_.begin(), items_.end(), same)) return;
   ++error_count_;
   items_.push_back(
       {Diagnostic::Level::error, std::move(source), std::move(key), std::move(message)});

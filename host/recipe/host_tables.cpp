@@ -1,6 +1,7 @@
 #include "recipe/host_tables.hpp"
 
 #include "recipe/recipe.hpp"
+#include "recipe/view_presets.hpp"
 
 #include <fmt/format.h>
 
@@ -27,20 +28,108 @@ constexpr Param kRoot[] = {
 };
 
 constexpr Param kLongtail[] = {
-    gh::choice("law", "exp", "exp|step", "how class sizes fall from the first class to the last"),
-    gh::real("ratio", nullptr, "size of the largest class divided by that of the smallest")
-        .at_least(1),
+    gh::choice("law", "exp", "exp|step|pareto|counts|file",
+               "how class sizes fall from the first class to the last, or what names the samples"),
+    gh::real("ratio", nullptr,
+             "exp, step, pareto: size of the largest class divided by that of the smallest")
+        .at_least(1)
+        .optional(),
+    gh::real("alpha", "1.0", "pareto: exponent of the tail").above(0),
+    gh::integers("counts", nullptr, "counts: samples to keep of each class").at_least(1).optional(),
+    gh::path("file", nullptr,
+             "file: positions to keep, as .npy, as .json such as a run's data.json, or one a line")
+        .optional(),
     gh::integer("seed", "0", "seed of the choice of samples").at_least(0),
 };
 constexpr Param kData[] = {
     gh::table("longtail", nullptr, "thin the training split to a long tail", kLongtail).optional(),
 };
 
-constexpr Param kViews[] = {
-    gh::integer("count", "2", "views of each sample").at_least(1).at_most(64),
+// ---- views: keys of a group; directly in [views] they go to every group ----
+
+constexpr Param kGroup[] = {
+    gh::integer("count", "1", "views of this kind").at_least(1).at_most(64),
+    gh::integer("size", nullptr, "side of the square a picture becomes")
+        .at_least(1)
+        .at_most(4096)
+        .in("pixels")
+        .optional(),
+    gh::real("flip", "0.0", "probability of mirroring left to right").at_least(0).at_most(1),
+    gh::real("grayscale", "0.0", "probability of losing all colour").at_least(0).at_most(1),
     gh::real("noise", "0.0",
              "standard deviation of the Gaussian noise added to samples that are vectors")
         .at_least(0),
+};
+constexpr Param kSpreadKeys[] = {
+    gh::integer("count", nullptr, "for every group, as all that follows").optional(),
+    gh::integer("size", nullptr, "").optional(),
+    gh::real("flip", nullptr, "").optional(),
+    gh::real("grayscale", nullptr, "").optional(),
+    gh::real("noise", nullptr, "").optional(),
+};
+constexpr Param kPlain[] = {
+    gh::integer("size", nullptr, "side of the square a picture becomes")
+        .at_least(1)
+        .at_most(4096)
+        .in("pixels")
+        .optional(),
+};
+
+constexpr Param kFilter =
+    gh::choice("filter", "bilinear", "bilinear|bicubic", "antialiased, as Pillow resizes");
+constexpr Param kRandomResized[] = {
+    gh::reals("scale", "[0.08, 1.0]", "smallest and largest share of the area").above(0).at_most(1),
+    gh::reals("ratio", "[0.75, 1.3333333333333333]", "smallest and largest width over height")
+        .above(0),
+    kFilter,
+};
+constexpr Param kCentre[] = {
+    gh::integer("short_side", nullptr, "to which the shorter side is resized before cutting")
+        .at_least(1)
+        .in("pixels"),
+    kFilter,
+};
+constexpr Param kPad[] = {
+    gh::integer("padding", "4", "black border put around the square before cutting one at random")
+        .at_least(0)
+        .in("pixels"),
+    kFilter,
+};
+constexpr Param kWhole[] = {kFilter};
+
+constexpr Param kJitter[] = {
+    gh::real("p", "0.8", "probability").at_least(0).at_most(1),
+    gh::real("brightness", "0.4", "factor in 1 ± this").at_least(0),
+    gh::real("contrast", "0.4", "factor in 1 ± this").at_least(0),
+    gh::real("saturation", "0.4", "factor in 1 ± this").at_least(0),
+    gh::real("hue", "0.1", "turn in ± this part of a circle").at_least(0).at_most(0.5),
+};
+constexpr Param kBlur[] = {
+    gh::real("p", "0.5", "probability").at_least(0).at_most(1),
+    gh::reals("sigma", "[0.1, 2.0]", "smallest and largest standard deviation")
+        .at_least(0)
+        .in("pixels"),
+};
+constexpr Param kSolarize[] = {
+    gh::real("p", "0.2", "probability").at_least(0).at_most(1),
+    gh::integer("threshold", "128", "values from here on are inverted").at_least(0).at_most(256),
+};
+constexpr Param kBoost[] = {
+    gh::integer("ops", "1", "operations drawn for a view, of BCL's fifteen").at_least(1).at_most(8),
+    gh::reals("strength", "[10.0, 30.0]", "at weight 0 and at weight 1").at_least(0).at_most(30),
+    gh::choice("chance", "weight", "weight|always",
+               "each operation happens with the sample's weight as probability, or always"),
+    gh::choice("spread", "fixed", "fixed|uniform",
+               "strength is that of the weight, or of the weight times a uniform draw"),
+};
+constexpr Param kCutout[] = {
+    gh::real("p", "0.5", "probability").at_least(0).at_most(1),
+    gh::real("side", "0.5", "of the square cut out, as a part of the view's").above(0).at_most(1),
+    gh::integers("fill", "[0, 0, 0]", "colour").at_least(0).at_most(255),
+};
+constexpr Param kNormalize[] = {
+    gh::reals("mean", nullptr, "subtracted from red, green and blue in 0 … 1"),
+    gh::reals("std", nullptr, "by which they are divided then").above(0),
 };
 
 constexpr Param kHarmonize[] = {
@@ -65,6 +154,16 @@ constexpr Param kTrain[] = {
     gh::boolean("drop_last", "false", "leave out the last batch of an epoch when it is not full"),
     gh::integer("threads", "0", "threads that compute; 0: all cores").at_least(0),
     gh::choice("dtype", "float32", "float32|float64", "precision of parameters and activations"),
+};
+
+constexpr Param kLoader[] = {
+    gh::integer("threads", "0",
+                "that read, decode and augment; 0: all cores for pictures, one for vectors")
+        .at_least(0)
+        .at_most(1024),
+    gh::integer("prefetch", "3", "batches made ahead").at_least(1).at_most(64),
+    gh::choice("on_error", "stop", "stop|skip",
+               "an unreadable sample ends the run, or the next readable one takes its place"),
 };
 
 constexpr Param kSgd[] = {
@@ -104,21 +203,64 @@ constexpr Param kEval[] = {
 
 TableSpec component(std::string name, gh_kind kind, Presence presence, std::string doc,
                     Schema keys = {}) {
-  TableSpec spec{std::move(name), std::move(doc), presence, std::move(keys), kind, {}, {}, {}};
-  return spec;
+  return {std::move(name), std::move(doc), presence, std::move(keys), kind, {}, {}, {}, nullptr};
 }
 
 TableSpec host(std::string name, Presence presence, std::string doc, Schema keys,
                std::vector<TableSpec> tables = {}) {
-  return {std::move(name),  std::move(doc), presence, std::move(keys), {}, {}, {},
-          std::move(tables)};
+  return {std::move(name),   std::move(doc), presence, std::move(keys), {}, {}, {},
+          std::move(tables), nullptr};
 }
 
 TableSpec tagged(std::string name, std::string default_id, std::string doc,
                  std::vector<Variant> variants) {
   const Presence presence = default_id.empty() ? Presence::required : Presence::implied;
-  return {std::move(name),     std::move(doc),        presence, {}, {},
-          std::move(variants), std::move(default_id), {}};
+  return {std::move(name),     std::move(doc),        presence, {},     {},
+          std::move(variants), std::move(default_id), {},       nullptr};
+}
+
+// The operations of a group, in the order in which they are applied.
+std::vector<TableSpec> view_operations(Presence presence) {
+  TableSpec crop =
+      tagged("crop", "random-resized", "How a square is taken from a picture",
+             {{"random-resized", "a random part, resized", read_schema(kRandomResized)},
+              {"centre", "the middle of the resized picture", read_schema(kCentre)},
+              {"pad", "a random part of the resized and padded picture", read_schema(kPad)},
+              {"whole", "everything, resized", read_schema(kWhole)}});
+  crop.presence = presence;
+  return {std::move(crop),
+          host("jitter", presence, "Brightness, contrast, saturation and hue, in random order",
+               read_schema(kJitter)),
+          host("blur", presence, "Gaussian blur, as Pillow blurs", read_schema(kBlur)),
+          host("solarize", presence, "Inverts what is bright", read_schema(kSolarize)),
+          host("boost", presence,
+               "Memory-boosted operations; a method publishes each sample's weight as \"strength\"",
+               read_schema(kBoost)),
+          host("cutout", presence, "Fills a random square", read_schema(kCutout)),
+          host("normalize", presence, "Centres and scales colours; without it they lie in 0 … 1",
+               read_schema(kNormalize))};
+}
+
+TableSpec make_views() {
+  static constexpr Param kPresetKey =
+      gh::choice("preset", nullptr, "-", "start from a known list of groups").optional();
+  Param preset = kPresetKey;
+  preset.choices = view_preset_names();
+  Schema keys = read_schema(&preset, 1, sizeof(Param));
+  for (ParamSpec& key : read_schema(kSpreadKeys)) keys.push_back(std::move(key));
+  std::vector<TableSpec> plain_tables;
+  for (TableSpec& spec : view_operations(Presence::optional))
+    if (spec.name == "crop" || spec.name == "normalize") plain_tables.push_back(std::move(spec));
+  std::vector<TableSpec> tables = view_operations(Presence::spread);
+  tables.push_back(host("plain", Presence::implied,
+                        "What evaluators see; follows the first group where nothing is written",
+                        read_schema(kPlain), std::move(plain_tables)));
+  tables.push_back(host("group", Presence::list, "Views of one kind; any number of groups",
+                        read_schema(kGroup), view_operations(Presence::optional)));
+  TableSpec views = host("views", Presence::implied, "What the method sees of a sample",
+                         std::move(keys), std::move(tables));
+  views.expand = expand_views;
+  return views;
 }
 
 TableSpec make_layout() {
@@ -131,24 +273,25 @@ TableSpec make_layout() {
       {{"constant", "the optimizer's rate throughout", {}},
        {"cosine", "half a cosine from the optimizer's rate to lr_min", read_schema(kCosine)},
        {"gh-two-stage", "one cosine for the warm-up, another for GH", read_schema(kTwoStage)}});
-  return host(
-      "", Presence::required, "The recipe", read_schema(kRoot),
-      {component("data", GH_KIND_DATASET, Presence::required, "What to train on",
-                 read_schema(kData)),
-       host("views", Presence::implied, "What the method sees of a sample", read_schema(kViews)),
-       component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder"),
-       component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
-       host("harmonize", Presence::optional,
-            "Geometric Harmonization; without the table the plain method runs",
-            read_schema(kHarmonize),
-            {component("structure", GH_KIND_STRUCTURE, Presence::required,
-                       "Points the samples are drawn to"),
-             component("allocator", GH_KIND_ALLOCATOR, Presence::required,
-                       "Which sample goes to which point")}),
-       host("train", Presence::required, "How long, how fast, in which precision",
-            read_schema(kTrain), {std::move(optimizer), std::move(schedule)}),
-       component("eval", GH_KIND_EVALUATOR, Presence::list, "An evaluation; any number of them",
-                 read_schema(kEval))});
+  return host("", Presence::required, "The recipe", read_schema(kRoot),
+              {component("data", GH_KIND_DATASET, Presence::required, "What to train on",
+                         read_schema(kData)),
+               make_views(),
+               host("loader", Presence::implied, "Who prepares batches; changes no number",
+                    read_schema(kLoader)),
+               component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder"),
+               component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
+               host("harmonize", Presence::optional,
+                    "Geometric Harmonization; without the table the plain method runs",
+                    read_schema(kHarmonize),
+                    {component("structure", GH_KIND_STRUCTURE, Presence::required,
+                               "Points the samples are drawn to"),
+                     component("allocator", GH_KIND_ALLOCATOR, Presence::required,
+                               "Which sample goes to which point")}),
+               host("train", Presence::required, "How long, how fast, in which precision",
+                    read_schema(kTrain), {std::move(optimizer), std::move(schedule)}),
+               component("eval", GH_KIND_EVALUATOR, Presence::list,
+                         "An evaluation; any number of them", read_schema(kEval))});
 }
 
 // ---- rules across tables ----
@@ -208,6 +351,85 @@ void moments_of_evaluation_happen(const Table& resolved, Diagnostics& out) {
   }
 }
 
+// Calls `check` with path and table of every view group and of what evaluators see.
+template <class Check>
+void for_each_view(const Table& resolved, Check check) {
+  const Array* groups = get<Array>(resolved, "views.group");
+  for (std::size_t i = 0; groups && i < groups->size(); ++i)
+    if (const Table* group = (*groups)[i].as<Table>())
+      check(fmt::format("views.group.{}", i), *group);
+  if (const Table* plain = get<Table>(resolved, "views.plain")) check("views.plain", *plain);
+}
+
+void there_are_views(const Table& resolved, Diagnostics& out) {
+  const Array* groups = get<Array>(resolved, "views.group");
+  if (groups && groups->empty())
+    out.error(locate(resolved, "views.group"), "views.group", "there are no views");
+}
+
+void lists_of_views_have_their_length(const Table& resolved, Diagnostics& out) {
+  struct Length {
+    const char* key;
+    std::size_t length;
+  };
+  constexpr Length kLengths[] = {{"crop.scale", 2},     {"crop.ratio", 2},  {"blur.sigma", 2},
+                                 {"boost.strength", 2}, {"cutout.fill", 3}, {"normalize.mean", 3},
+                                 {"normalize.std", 3}};
+  for_each_view(resolved, [&](const std::string& path, const Table&) {
+    for (const auto& [key, length] : kLengths) {
+      const std::string full = join_path(path, key);
+      const Array* list = get<Array>(resolved, full);
+      if (!list) continue;
+      if (list->size() != length) {
+        out.error(locate(resolved, full), full,
+                  fmt::format("expected {} numbers, got {}", length, list->size()));
+      } else if (length == 2) {
+        const double *low = (*list)[0].as<double>(), *high = (*list)[1].as<double>();
+        if (low && high && *low > *high)
+          out.error(
+              locate(resolved, full), full,
+              fmt::format("the first must not exceed the second, got {} and {}", *low, *high));
+      }
+    }
+  });
+}
+
+void a_centre_is_no_larger_than_the_picture(const Table& resolved, Diagnostics& out) {
+  for_each_view(resolved, [&](const std::string& path, const Table& view) {
+    const int64_t* side = get<int64_t>(resolved, path + ".crop.short_side");
+    const Value* size = view.find("size");
+    if (!side || !size || !size->as<int64_t>() || *side >= *size->as<int64_t>()) return;
+    out.error(locate(resolved, path + ".crop.short_side"), path + ".crop.short_side",
+              fmt::format("expected at least size = {}, got {}", *size->as<int64_t>(), *side));
+  });
+}
+
+void operations_on_pictures_have_a_size(const Table& resolved, Diagnostics& out) {
+  for_each_view(resolved, [&](const std::string& path, const Table& view) {
+    if (view.find("size")) return;
+    for (const Entry& e : view.entries()) {
+      if (!e.value.as<Table>()) continue;
+      out.error(e.value.source, join_path(path, e.key),
+                fmt::format("needs the key 'size' beside it, the side of the square in pixels"));
+      return;
+    }
+  });
+}
+
+void the_long_tail_has_what_its_law_reads(const Table& resolved, Diagnostics& out) {
+  const std::string* law = get<std::string>(resolved, "data.longtail.law");
+  if (!law) return;
+  const std::string wanted = *law == "counts" ? "counts" : *law == "file" ? "file" : "ratio";
+  for (const std::string key : {"ratio", "counts", "file"}) {
+    const std::string path = "data.longtail." + key;
+    const bool given = find_path(resolved, path) != nullptr;
+    if (given == (key == wanted)) continue;
+    out.error(locate(resolved, given ? path : "data.longtail"), path,
+              given ? fmt::format("law \"{}\" does not read it; remove it or change the law", *law)
+                    : fmt::format("law \"{}\" needs it", *law));
+  }
+}
+
 void run_has_a_name(const Table& resolved, Diagnostics& out) {
   const std::string* name = get<std::string>(resolved, "name");
   if (name && name->empty())
@@ -215,8 +437,16 @@ void run_has_a_name(const Table& resolved, Diagnostics& out) {
 }
 
 using Rule = void (*)(const Table& resolved, Diagnostics& out);
-constexpr Rule kRules[] = {run_has_a_name, gh_starts_before_the_end, two_stages_need_gh,
-                           nesterov_needs_momentum, moments_of_evaluation_happen};
+constexpr Rule kRules[] = {run_has_a_name,
+                           there_are_views,
+                           lists_of_views_have_their_length,
+                           a_centre_is_no_larger_than_the_picture,
+                           operations_on_pictures_have_a_size,
+                           the_long_tail_has_what_its_law_reads,
+                           gh_starts_before_the_end,
+                           two_stages_need_gh,
+                           nesterov_needs_momentum,
+                           moments_of_evaluation_happen};
 
 // ---- listing ----
 

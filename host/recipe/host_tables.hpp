@@ -28,6 +28,7 @@ struct TableSpec {
     optional,
     implied,  // absent is the same as empty: the resolved recipe always has it
     list,     // any number: [[name]]
+    spread,   // may be written and set; `expand` of the table above moves it elsewhere
   };
 
   std::string name;  // key in the table above; empty for the root
@@ -39,6 +40,7 @@ struct TableSpec {
   std::vector<Variant> variants;  // or `id` names one of these
   std::string default_variant;    // empty: `id` is required
   std::vector<TableSpec> tables;
+  Table (*expand)(const Table&) = nullptr;  // rewrites what was written before it is checked
 
   const TableSpec* find(std::string_view table) const;
   // Host keys with `id` in front where the table has one.

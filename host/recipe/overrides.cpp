@@ -188,7 +188,8 @@ class Applier {
     if (Value* child = table.find(segment)) return child;
     const TableSpec* layout = find_layout(o.prefix(i + 1));
     const bool list = layout && layout->presence == TableSpec::Presence::list;
-    const bool implied = layout && layout->presence == TableSpec::Presence::implied;
+    const bool implied = layout && (layout->presence == TableSpec::Presence::implied ||
+                                    layout->presence == TableSpec::Presence::spread);
     if (o.action == Action::add || (implied && o.action == Action::set))
       return &table.set(segment, list ? Value{Array{}, o.key_source} : Value{Table{}, o.key_source},
                         o.key_source);

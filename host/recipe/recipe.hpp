@@ -9,6 +9,7 @@
 #include "gh/plugin.h"
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,6 +69,9 @@ struct HostTable {
   bool list = false;  // written [[path]]
 };
 const std::vector<HostTable>& host_tables();
+
+// [views] of a preset with every default filled in; nullopt when there is none of that name.
+std::optional<Table> resolve_view_preset(std::string_view name);
 
 std::string_view kind_name(gh_kind kind);  // "ssl", "structure", …
 bool kind_from_name(std::string_view name, gh_kind& out);

@@ -1,6 +1,9 @@
 #include "recipe/resolve.hpp"
 
 #include "recipe/host_tables.hpp"
+#include "recipe/view_presets.hpp"
+
+#include "gh/error.hpp"
 
 #include <fmt/format.h>
 
@@ -47,23 +50,9 @@ class Resolver {
     for (const Pending& pending : pending_) validate(pending);
   }
 
- private:
-  // A component whose table is in order, so that its own rules can be asked.
-  struct Pending {
-    std::size_t slot;
-    Schema schema;
-    void (*validate)(const void*, void*);
-  };
-
-  // Whose keys the table takes beside the host's.
-  struct Guest {
-    std::string owner;               // for messages
-    const Schema* schema = nullptr;  // null: unknown, so no key can be called wrong
-    void (*validate)(const void*, void*) = nullptr;
-  };
-
-  Table table(const TableSpec& spec, const Table& raw, const Source& source,
+  Table table(const TableSpec& spec, const Table& written, const Source& source,
               const std::string& path) {
+    const Table raw = spec.expand ? spec.expand(written) : written;
     const std::size_t errors_before = out_.error_count();
     Schema keys = spec.own_keys();
     std::vector<std::string> others;
@@ -79,6 +68,21 @@ class Resolver {
     for (const TableSpec& child : spec.tables) add_child(child, raw, source, path, resolved);
     return resolved;
   }
+
+ private:
+  // A component whose table is in order, so that its own rules can be asked.
+  struct Pending {
+    std::size_t slot;
+    Schema schema;
+    void (*validate)(const void*, void*);
+  };
+
+  // Whose keys the table takes beside the host's.
+  struct Guest {
+    std::string owner;               // for messages
+    const Schema* schema = nullptr;  // null: unknown, so no key can be called wrong
+    void (*validate)(const void*, void*) = nullptr;
+  };
 
   static bool takes_guest(const TableSpec& spec) {
     return spec.component || !spec.variants.empty();
@@ -151,7 +155,8 @@ class Resolver {
       resolved.set(spec.name, list(spec, entry, path), entry ? entry->source : Source{});
       return;
     }
-    if (!entry && spec.presence == Presence::optional) return;
+    if (!entry && (spec.presence == Presence::optional || spec.presence == Presence::spread))
+      return;
     if (!entry && spec.presence == Presence::required) {
       out_.error(source, path, fmt::format("missing table: {}", spec.doc));
       return;
@@ -217,6 +222,20 @@ class Resolver {
 };
 
 }  // namespace
+
+std::optional<Table> resolve_view_preset(std::string_view name) {
+  if (!view_preset(name)) return std::nullopt;
+  class NoCatalog final : public Catalog {
+    Found find(gh_kind, const std::string&) override { return {}; }
+  } catalog;
+  Recipe recipe;
+  Diagnostics problems;
+  Table views;
+  views.set("preset", Value{std::string(name), {}});
+  views = Resolver(catalog, recipe, problems).table(*find_layout("views"), views, {}, "views");
+  require(!problems.has_errors(), ErrorCode::internal, problems.text());
+  return views;
+}
 
 void resolve(const Table& raw, Catalog& catalog, Recipe& recipe, Diagnostics& out) {
   Resolver(catalog, recipe, out).run(raw);

@@ -58,9 +58,9 @@ void Console::tick(const Tick& t) {
   const double part =
       t.epochs > 0 ? static_cast<double>(t.epoch) / static_cast<double>(t.epochs) : 1;
   const double left = t.epoch > 0 ? spent / part - spent : 0;
-  const std::string numbers =
-      fmt::format("epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {} left", t.epoch,
-                  t.epochs, t.loss, t.rate, t.samples_per_second, duration(left));
+  const std::string numbers = fmt::format(
+      "epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {:.0f} % waiting  {} left", t.epoch,
+      t.epochs, t.loss, t.rate, t.samples_per_second, 100 * t.waiting, duration(left));
   if (!terminal_) {
     const int64_t every = std::max<int64_t>(1, t.epochs / kPlainLines);
     if (t.epoch > 0 && (t.epoch % every == 0 || t.epoch == t.epochs))

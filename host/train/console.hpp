@@ -21,6 +21,7 @@ class Console {
     int64_t epoch = 0, epochs = 0;  // epochs finished
     double loss = 0, rate = 0;
     double samples_per_second = 0;
+    double waiting = 0;  // part of the time spent waiting for data
   };
   void tick(const Tick& tick);
   void finish();  // ends the redrawing line

@@ -12,13 +12,12 @@
 
 namespace gh::host {
 
-HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone,
-                           const SampleTable& train, const ViewMaker& views, Console& console)
+HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
+                           Console& console)
     : facts_(std::move(facts)),
       method_(method),
       backbone_(backbone),
-      train_(train),
-      views_(views),
+      data_(data),
       console_(console) {}
 
 std::vector<RunDirectory::Picture> HostServices::pictures() const {
@@ -35,9 +34,8 @@ Random HostServices::random(std::string_view purpose) const {
 
 std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
                                                      LayerFactory* layers) {
-  const std::vector<int64_t> shape = train_.sample_shape();
   BackboneRequest request;
-  request.sample_shape = shape;
+  request.sample_shape = facts_.view_shapes.front();
   request.layers = layers ? layers : layers_.get();
   request.random = Random(stream_key(facts_.seed, "backbone." + std::string(purpose)));
   std::shared_ptr<Encoder> encoder = backbone_.make(request);
@@ -65,23 +63,36 @@ at::Tensor HostServices::embed_all(std::string_view views,
           "\"train\", not '",
           views, "'");
   at::NoGradGuard no_grad;
-  const at::Tensor order =
-      stage_samples_.defined() ? stage_samples_ : at::arange(train_.size(), at::kLong);
-  const ViewMaker plain(train_, ViewPlan{.count = 1, .noise = 0}, facts_.seed);
-  const ViewMaker& maker = views == "train" ? views_ : plain;
+  LoaderOptions options = data_.loader;
+  options.views = 1;
+  Loader loader(data_.train, views == "train" ? data_.views : data_.plain_views, facts_.seed,
+                options);
+  loader.begin({.epoch = progress_.epoch,
+                .order = stage_samples_.defined() ? stage_samples_
+                                                  : at::arange(data_.train.size(), at::kLong),
+                .batch = facts_.batch,
+                .weights = weights_});
   const EvaluationMode evaluation(method_);
   std::vector<at::Tensor> rows;
-  for (int64_t begin = 0; begin < order.size(0); begin += facts_.batch) {
-    const at::Tensor indices = order.slice(0, begin, std::min(order.size(0), begin + facts_.batch));
-    rows.push_back(embed(maker.make(indices, progress_.epoch, 0).to(facts_.device, facts_.dtype))
-                       .to(at::kCPU));
-  }
+  // A copy: `embed` may hand its argument back, whose memory is the loader's.
+  while (const std::optional<LoadedBatch> batch = loader.next())
+    rows.push_back(embed(batch->views[0]).to(at::kCPU).clone());
   return at::cat(rows);
 }
 
-void HostServices::publish_per_sample(std::string_view name, const at::Tensor&) {
-  fail(ErrorCode::unsupported, "no view operation of this recipe reads the per-sample value '",
-       name, "'");
+void HostServices::publish_per_sample(std::string_view name, const at::Tensor& values) {
+  require(std::find(facts_.per_sample.begin(), facts_.per_sample.end(), name) !=
+              facts_.per_sample.end(),
+          ErrorCode::unsupported, "no view operation of this recipe reads the per-sample value '",
+          name, "'");
+  require(values.dim() == 1 && values.size(0) == facts_.samples, ErrorCode::shape,
+          "the per-sample value '", name, "' must be [", facts_.samples, "], got ", values.sizes());
+  const at::Tensor row = values.detach().to(at::kCPU, at::kFloat).contiguous();
+  const float* first = row.data_ptr<float>();
+  for (int64_t i = 0; i < facts_.samples; ++i)
+    require(first[i] >= 0 && first[i] <= 1, ErrorCode::numeric, "the per-sample value '", name,
+            "' must lie in 0 … 1, sample ", i, " has ", first[i]);
+  weights_ = std::make_shared<const std::vector<float>>(first, first + facts_.samples);
 }
 
 }  // namespace gh::host

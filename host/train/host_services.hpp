@@ -1,7 +1,7 @@
 // gh::Host for the method of a run.
 #pragma once
 
-#include "data/sample_table.hpp"
+#include "data/loader.hpp"
 #include "run/run_directory.hpp"
 #include "train/console.hpp"
 #include "train/epoch_metrics.hpp"
@@ -19,8 +19,15 @@ namespace gh::host {
 
 class HostServices final : public Host {
  public:
-  HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone,
-               const SampleTable& train, const ViewMaker& views, Console& console);
+  // What the run trains on, and how; all of it outlives the services.
+  struct Data {
+    const SampleSet& train;
+    const ViewPlan& views;
+    const ViewPlan& plain_views;
+    LoaderOptions loader;
+  };
+  HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
+               Console& console);
 
   // The trainer's side.
   Progress& progress_now() { return progress_; }
@@ -28,6 +35,8 @@ class HostServices final : public Host {
   void set_stage_samples(at::Tensor samples) { stage_samples_ = std::move(samples); }
   void set_log(RunDirectory* directory) { directory_ = directory; }
   std::vector<RunDirectory::Picture> pictures() const;
+  // What was published for the views, per sample; null before that.
+  const std::shared_ptr<const std::vector<float>>& weights() const { return weights_; }
 
   const RunFacts& facts() const override { return facts_; }
   const Progress& progress() const override { return progress_; }
@@ -54,14 +63,14 @@ class HostServices final : public Host {
   RunFacts facts_;
   SslMethod& method_;
   const Backbone& backbone_;
-  const SampleTable& train_;
-  const ViewMaker& views_;
+  Data data_;
   Console& console_;
   RunDirectory* directory_ = nullptr;
   std::shared_ptr<LayerFactory> layers_ = standard_layers();
   Progress progress_;
   EpochMetrics metrics_;
   at::Tensor stage_samples_;
+  std::shared_ptr<const std::vector<float>> weights_;
   std::map<std::string, RunDirectory::Picture> pictures_;
 };
 

@@ -18,6 +18,18 @@ HarmonizePlan read_harmonize(const Recipe& recipe) {
   return plan;
 }
 
+LongTail read_long_tail(const Recipe& recipe) {
+  LongTail out;
+  out.law = recipe.text("data.longtail.law");
+  if (recipe.find("data.longtail.ratio")) out.ratio = recipe.real("data.longtail.ratio");
+  out.alpha = recipe.real("data.longtail.alpha");
+  if (const Value* counts = recipe.find("data.longtail.counts"))
+    for (const Value& count : *counts->as<Array>()) out.counts.push_back(*count.as<int64_t>());
+  if (recipe.find("data.longtail.file")) out.file = recipe.text("data.longtail.file");
+  out.seed = static_cast<uint32_t>(recipe.integer("data.longtail.seed"));
+  return out;
+}
+
 std::set<std::string> read_moments(const Recipe& recipe, const std::string& path) {
   std::set<std::string> out;
   for (const Value& value : *recipe.at(path + ".when").as<Array>())
@@ -36,11 +48,14 @@ TrainPlan read_plan(const Recipe& recipe) {
   plan.drop_last = recipe.boolean("train.drop_last");
   plan.threads = recipe.integer("train.threads");
   plan.dtype = recipe.text("train.dtype") == "float64" ? at::kDouble : at::kFloat;
-  plan.views = {.count = recipe.integer("views.count"), .noise = recipe.real("views.noise")};
-  if (recipe.find("data.longtail"))
-    plan.long_tail = LongTail{.law = recipe.text("data.longtail.law"),
-                              .ratio = recipe.real("data.longtail.ratio"),
-                              .seed = static_cast<uint32_t>(recipe.integer("data.longtail.seed"))};
+  const Table& views = *recipe.at("views").as<Table>();
+  plan.views = read_views(views);
+  plan.plain_views = read_plain_views(views);
+  plan.loader = {.threads = static_cast<int>(recipe.integer("loader.threads")),
+                 .prefetch = static_cast<int>(recipe.integer("loader.prefetch")),
+                 .skip_unreadable = recipe.text("loader.on_error") == "skip",
+                 .dtype = plan.dtype};
+  if (recipe.find("data.longtail")) plan.long_tail = read_long_tail(recipe);
   if (recipe.find("harmonize")) plan.harmonize = read_harmonize(recipe);
   for (const Slot* slot : recipe.evals())
     plan.eval_moments.push_back(read_moments(recipe, slot->path));

@@ -1,8 +1,8 @@
 // The host's own part of a resolved recipe, typed.
 #pragma once
 
+#include "data/loader.hpp"
 #include "data/long_tail.hpp"
-#include "data/sample_table.hpp"
 #include "harmonize/harmonizer.hpp"
 #include "recipe/recipe.hpp"
 #include "train/optimizer.hpp"
@@ -24,6 +24,8 @@ struct TrainPlan {
   int64_t threads = 0;
   at::ScalarType dtype = at::kFloat;
   ViewPlan views;
+  ViewPlan plain_views;  // what evaluators see
+  LoaderOptions loader;
   std::optional<LongTail> long_tail;
   std::optional<HarmonizePlan> harmonize;
   std::vector<std::set<std::string>> eval_moments;  // per [[eval]]: "start", "warm-up", "end"

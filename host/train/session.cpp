@@ -22,7 +22,7 @@
 namespace gh::host {
 namespace {
 
-RunFacts make_facts(const TrainPlan& plan, const SampleTable& data, bool with_labels) {
+RunFacts make_facts(const TrainPlan& plan, const SampleSet& data, bool with_labels) {
   RunFacts facts;
   facts.samples = data.size();
   facts.batch = plan.batch;
@@ -30,7 +30,9 @@ RunFacts make_facts(const TrainPlan& plan, const SampleTable& data, bool with_la
   facts.epochs = plan.epochs;
   facts.seed = plan.seed;
   facts.dtype = plan.dtype;
-  facts.view_shapes.assign(static_cast<std::size_t>(plan.views.count), data.sample_shape());
+  for (int64_t v = 0; v < plan.views.count(); ++v)
+    facts.view_shapes.push_back(plan.views.shape_of(v, data.vector_shape()));
+  if (plan.views.reads_weights()) facts.per_sample = {"strength"};
   facts.harmonized = plan.harmonize.has_value();
   if (const at::Tensor counts = with_labels ? data.class_counts() : at::Tensor(); counts.defined())
     facts.class_counts.assign(counts.data_ptr<int64_t>(),
@@ -47,19 +49,19 @@ std::string certificate_text(const Certificate& c, double bound) {
   return text;
 }
 
-nlohmann::ordered_json describe_data(const SampleTable& data) {
-  nlohmann::ordered_json out = {{"split", data.split},
-                                {"fingerprint", data.fingerprint},
-                                {"samples", data.size()},
-                                {"sample_shape", data.sample_shape()}};
+nlohmann::ordered_json describe_data(const SampleSet& data) {
+  nlohmann::ordered_json out = {
+      {"split", data.name()}, {"fingerprint", data.fingerprint()}, {"samples", data.size()}};
   if (const at::Tensor counts = data.class_counts(); counts.defined()) {
-    out["class_names"] = data.class_names;
+    out["class_names"] = data.class_names();
     out["class_counts"] = std::vector<int64_t>(counts.data_ptr<int64_t>(),
                                                counts.data_ptr<int64_t>() + counts.numel());
   }
-  if (data.chosen.defined())
-    out["chosen"] = std::vector<int64_t>(data.chosen.data_ptr<int64_t>(),
-                                         data.chosen.data_ptr<int64_t>() + data.chosen.numel());
+  if (const at::Tensor& chosen = data.chosen(); chosen.defined()) {
+    out["chosen_fingerprint"] = data.chosen_fingerprint();
+    out["chosen"] = std::vector<int64_t>(chosen.data_ptr<int64_t>(),
+                                         chosen.data_ptr<int64_t>() + chosen.numel());
+  }
   return out;
 }
 
@@ -74,13 +76,13 @@ class Session {
         components_(make_components(recipe, registry)),
         train_(call_component(components_.dataset.name, "open",
                               [this] {
-                                return read_split(*components_.dataset, "train", plan_.seed,
-                                                  plan_.long_tail);
+                                return SampleSet::open(*components_.dataset, "train", plan_.seed,
+                                                       plan_.long_tail);
                               })),
         splits_(*components_.dataset, plan_.seed, train_),
-        views_(train_, plan_.views, plan_.seed),
         host_(make_facts(plan_, train_, components_.method.sees_labels), *components_.method,
-              *components_.backbone, train_, views_, console) {}
+              *components_.backbone, {train_, plan_.views, plan_.plain_views, plan_.loader},
+              console) {}
 
   RunOutcome run(const RunOptions& options) {
     build();
@@ -108,9 +110,10 @@ class Session {
     const auto complaints = [&](const std::string& path) {
       return RecipeComplaints(recipe_, path, problems);
     };
-    const std::vector<int64_t> shape = train_.sample_shape();
+    check_views(problems);
     auto backbone_complaints = complaints("backbone");
-    components_.backbone.ask("check", &Backbone::check, shape, backbone_complaints);
+    for (const std::vector<int64_t>& shape : host_.facts().view_shapes)
+      components_.backbone.ask("check", &Backbone::check, shape, backbone_complaints);
     auto method_complaints = complaints("method");
     components_.method.ask("check", &SslMethod::check, host_.facts(), method_complaints);
     if (problems.has_errors()) throw RecipeRefused(problems);
@@ -125,6 +128,19 @@ class Session {
       evaluator.ask("check", &Evaluator::check, facts, out);
     }
     if (problems.has_errors()) throw RecipeRefused(problems);
+  }
+
+  void check_views(Diagnostics& problems) {
+    RecipeComplaints out(recipe_, "views", problems);
+    for (std::size_t i = 0; i < plan_.views.groups.size(); ++i) {
+      const bool for_pictures = plan_.views.groups[i].size > 0;
+      if (for_pictures == train_.pictures()) continue;
+      out.add(for_pictures ? fmt::format("group.{}.size", i) : fmt::format("group.{}", i),
+              train_.pictures()
+                  ? "the data are pictures, so views need a size; name a preset, such "
+                    "as preset = \"simclr-32\""
+                  : "the data are vectors, for which there is only 'noise'");
+    }
   }
 
   // Components draw from keyed streams; an operator that still asks LibTorch's global generator
@@ -157,7 +173,7 @@ class Session {
     plan.learnable = components_.structure.ask("learnable", &Structure::learnable);
     plan.allocator_name = components_.allocator.name;
     harmonizer_.emplace(plan, points, *components_.allocator,
-                        components_.allocator.sees_labels ? train_.targets : at::Tensor(),
+                        components_.allocator.sees_labels ? train_.targets() : at::Tensor(),
                         train_.size(), plan_.dtype,
                         [this](std::string_view name, double value) { host_.log(name, value); });
   }
@@ -165,10 +181,10 @@ class Session {
   EvalFacts eval_facts(int64_t width) {
     EvalFacts facts;
     facts.splits = splits_.names();
-    facts.class_targets = train_.target_kind == TargetKind::classes;
-    facts.real_targets = train_.target_kind == TargetKind::real;
-    facts.multi_targets = train_.target_kind == TargetKind::multi;
-    facts.sample_shape = train_.sample_shape();
+    facts.class_targets = train_.target_kind() == TargetKind::classes;
+    facts.real_targets = train_.target_kind() == TargetKind::real;
+    facts.multi_targets = train_.target_kind() == TargetKind::multi;
+    facts.sample_shape = plan_.plain_views.shape_of(0, train_.vector_shape());
     facts.feature_width = components_.method.ask("encoder", &SslMethod::encoder)->features();
     facts.embedding_width = width;
     return facts;
@@ -195,10 +211,11 @@ class Session {
 
   bool train(RunDirectory& directory, RunStatus& status) {
     const InterruptGuard interrupts;
+    Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
     Trainer trainer({.recipe = recipe_,
                      .plan = plan_,
                      .data = train_,
-                     .views = views_,
+                     .loader = loader,
                      .method = components_.method,
                      .host = host_,
                      .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
@@ -234,6 +251,8 @@ class Session {
            .host = host_,
            .splits = splits_,
            .views = plan_.views,
+           .plain_views = plan_.plain_views,
+           .loader = plan_.loader,
            .points = harmonizer_ ? harmonizer_->points().detach().to(at::kFloat) : at::Tensor(),
            .prior = harmonizer_ ? harmonizer_->tracker().prior() : at::Tensor(),
            .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
@@ -244,7 +263,7 @@ class Session {
                                        {"moment", moment},
                                        {"epoch", epochs_done},
                                        {"label", label(moment, epochs_done)},
-                                       {"data", train_.fingerprint},
+                                       {"data", train_.fingerprint()},
                                        {"seed", plan_.seed}};
       result["seconds"] =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
@@ -258,9 +277,8 @@ class Session {
   Console& console_;
   TrainPlan plan_;
   Components components_;
-  SampleTable train_;
+  SampleSet train_;
   SplitStore splits_;
-  ViewMaker views_;
   HostServices host_;
   Certificate certificate_;
   std::optional<Harmonizer> harmonizer_;

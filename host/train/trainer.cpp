@@ -6,12 +6,13 @@
 #include "gh/error.hpp"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
+#include <utility>
 
 namespace gh::host {
 namespace {
@@ -109,6 +110,7 @@ bool Trainer::train() {
 }
 
 void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
+  parts_.loader.reset();
   Progress& progress = parts_.host.progress_now();
   progress = {.stage = stage.name,
               .stage_index = index,
@@ -155,31 +157,54 @@ bool Trainer::run_stage(const StagePlan& stage) {
   const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage.epochs);
   for (int64_t epoch = 0; epoch < stage.epochs; ++epoch) {
     parts_.host.progress_now().epoch = epoch;
-    if (!run_epoch(epoch, schedule.rate(epoch))) return false;
+    if (!run_epoch(stage, epoch, schedule.rate(epoch))) return false;
     if (parts_.plan.harmonize && epoch + 1 == parts_.plan.harmonize->tracker.warm_up)
       parts_.evaluate("warm-up", epoch + 1);
   }
   return true;
 }
 
-bool Trainer::run_epoch(int64_t epoch, double rate) {
+EpochPlan Trainer::plan_of(int64_t epoch) const {
+  const RunFacts& facts = parts_.host.facts();
+  return {.epoch = epoch,
+          .order = shuffled_order(parts_.plan.seed, epoch, parts_.data.size(), stage_samples_),
+          .batch = parts_.plan.batch,
+          .drop_last = parts_.plan.drop_last,
+          .rank = facts.rank,
+          .world = facts.world,
+          .weights = parts_.host.weights()};
+}
+
+bool Trainer::run_epoch(const StagePlan& stage, int64_t epoch, double rate) {
   const auto started = std::chrono::steady_clock::now();
+  const double waited = parts_.loader.waited();
   parts_.host.metrics().clear();
   parts_.method.ask("begin_epoch", &SslMethod::begin_epoch, parts_.host);
   fit_allocator(epoch);
-  const at::Tensor order = parts_.views.order(epoch, stage_samples_);
-  const int64_t steps = parts_.plan.steps_per_epoch(order.size(0));
-  for (int64_t step = 0; step < steps; ++step) {
-    const int64_t begin = step * parts_.plan.batch;
-    run_step(order.slice(0, begin, std::min(order.size(0), begin + parts_.plan.batch)), epoch,
-             rate);
+  if (parts_.loader.idle()) parts_.loader.begin(plan_of(epoch));
+  // The coming epoch is prepared while this one runs, unless its views wait for what the method
+  // publishes at the end of this one.
+  if (epoch + 1 < stage.epochs && parts_.host.facts().per_sample.empty())
+    parts_.loader.begin(plan_of(epoch + 1));
+  EpochTime time;
+  while (const std::optional<LoadedBatch> batch = parts_.loader.next()) {
+    run_step(*batch, rate);
+    time.samples += batch->indices.size(0);
+    report_skipped(*batch);
     if (InterruptGuard::requested()) return false;
   }
   parts_.method.ask("end_epoch", &SslMethod::end_epoch, parts_.host);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  write_metrics(epoch, rate, seconds, order.size(0));
+  time.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  time.waited = parts_.loader.waited() - waited;
+  write_metrics(epoch, rate, time);
   return true;
+}
+
+// Every file is named once; how many there were is a metric of each epoch.
+void Trainer::report_skipped(const LoadedBatch& batch) {
+  for (const std::string& reason : batch.skipped)
+    if (skipped_.insert(reason).second) parts_.host.say(Severity::warning, "skipped: " + reason);
+  skipped_now_ += static_cast<int64_t>(batch.skipped.size());
 }
 
 void Trainer::fit_allocator(int64_t epoch) {
@@ -192,20 +217,16 @@ void Trainer::fit_allocator(int64_t epoch) {
   parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
 }
 
-void Trainer::run_step(const at::Tensor& indices, int64_t epoch, double rate) {
-  std::vector<at::Tensor> views;
-  const RunFacts& facts = parts_.host.facts();
-  for (int64_t v = 0; v < parts_.views.plan().count; ++v)
-    views.push_back(parts_.views.make(indices, epoch, v).to(facts.device, facts.dtype));
+void Trainer::run_step(const LoadedBatch& loaded, double rate) {
   Batch batch;
-  batch.views = views;
-  batch.indices = indices;
-  if (parts_.method.sees_labels && parts_.data.targets.defined())
-    batch.labels = parts_.data.targets.index_select(0, indices);
-  batch.global_size = indices.size(0);
+  batch.views = loaded.views;
+  batch.indices = loaded.indices;
+  if (parts_.method.sees_labels && parts_.data.targets().defined())
+    batch.labels = parts_.data.targets().index_select(0, loaded.indices);
+  batch.global_size = loaded.indices.size(0) * parts_.host.facts().world;
 
   optimizer_->zero_grad();
-  StepRun step(parts_, *optimizer_, indices, epoch);
+  StepRun step(parts_, *optimizer_, loaded.indices, loaded.epoch);
   parts_.method.ask("step", &SslMethod::step, batch, step);
   require(step.called(), ErrorCode::internal, "the method's step() never called backward()");
   parts_.host.log("loss", step.total_loss());
@@ -216,7 +237,7 @@ void Trainer::run_step(const at::Tensor& indices, int64_t epoch, double rate) {
   ++parts_.host.progress_now().step;
 }
 
-void Trainer::write_metrics(int64_t epoch, double rate, double seconds, int64_t samples) {
+void Trainer::write_metrics(int64_t epoch, double rate, const EpochTime& time) {
   const Progress& progress = parts_.host.progress();
   nlohmann::ordered_json line = {{"stage", progress.stage},
                                  {"epoch", epoch + 1},
@@ -224,8 +245,11 @@ void Trainer::write_metrics(int64_t epoch, double rate, double seconds, int64_t 
                                  {"step", progress.step},
                                  {"lr", rate}};
   parts_.host.metrics().write(line);
-  const double speed = static_cast<double>(samples) / std::max(seconds, 1e-9);
-  line["time"] = {{"seconds", seconds}, {"samples_per_second", speed}};
+  if (const int64_t skipped = std::exchange(skipped_now_, 0); skipped > 0)
+    line["skipped"] = skipped;
+  const double speed = static_cast<double>(time.samples) / std::max(time.seconds, 1e-9);
+  line["time"] = {
+      {"seconds", time.seconds}, {"samples_per_second", speed}, {"waited_for_data", time.waited}};
   parts_.directory.append_metrics(line);
   parts_.status.running(progress.stage, epoch + 1, progress.epochs);
   parts_.console.tick({.stage = progress.stage,
@@ -233,7 +257,8 @@ void Trainer::write_metrics(int64_t epoch, double rate, double seconds, int64_t 
                        .epochs = progress.epochs,
                        .loss = parts_.host.metrics().mean("loss"),
                        .rate = rate,
-                       .samples_per_second = speed});
+                       .samples_per_second = speed,
+                       .waiting = time.waited / std::max(time.seconds, 1e-9)});
 }
 
 void Trainer::save_state(const std::filesystem::path& file) {
@@ -249,6 +274,8 @@ void Trainer::save_state(const std::filesystem::path& file) {
     StateSaver optimizer(content, "optimizer");
     optimizer_->visit_state(optimizer);
   }
+  if (const auto& weights = parts_.host.weights())
+    content.tensors.emplace_back("views.strength", at::tensor(*weights, at::kFloat));
   write_safetensors(file, content);
 }
 

@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ namespace gh::host {
 struct TrainerParts {
   const Recipe& recipe;
   const TrainPlan& plan;
-  const SampleTable& data;
-  const ViewMaker& views;
+  const SampleSet& data;
+  Loader& loader;
   const Made<SslMethod>& method;
   HostServices& host;
   Harmonizer* harmonizer;  // null without [harmonize]
@@ -53,15 +54,23 @@ class Trainer {
   std::vector<StagePlan> plan_stages() const;
   void begin_stage(const StagePlan& stage, int64_t index);
   bool run_stage(const StagePlan& stage);
-  bool run_epoch(int64_t epoch, double rate);
-  void run_step(const at::Tensor& indices, int64_t epoch, double rate);
+  bool run_epoch(const StagePlan& stage, int64_t epoch, double rate);
+  EpochPlan plan_of(int64_t epoch) const;
+  void run_step(const LoadedBatch& loaded, double rate);
+  void report_skipped(const LoadedBatch& batch);
   void fit_allocator(int64_t epoch);
-  void write_metrics(int64_t epoch, double rate, double seconds, int64_t samples);
+  struct EpochTime {
+    double seconds = 0, waited = 0;
+    int64_t samples = 0;
+  };
+  void write_metrics(int64_t epoch, double rate, const EpochTime& time);
   void require_complete_state();
 
   TrainerParts parts_;
   std::unique_ptr<Optimizer> optimizer_;
   at::Tensor stage_samples_;
+  std::set<std::string> skipped_;  // reasons already told
+  int64_t skipped_now_ = 0;        // in this epoch
 };
 
 }  // namespace gh::host

@@ -1,0 +1,44 @@
+#include "data/known_sets.hpp"
+
+namespace gh::host {
+namespace {
+
+struct KnownSet {
+  std::string_view fingerprint, sentence;
+};
+
+constexpr KnownSet kKnown[] = {
+    // The files of the binary version.
+    {"sha256:9c5e59694fd03b1ba359615fedd0fa40119979bf80b45fc4ce636c9638db60d4",
+     "CIFAR-100 train, 50,000 images"},
+    {"sha256:3429b1022d85f3a27b1d999b2f4bb52482b649c5d4023d3c7a181e142887ef88",
+     "CIFAR-100 test, 10,000 images"},
+    // Choices out of CIFAR-100 train.
+    {"sha256:f18a377d143ddb59fd5349b0c513c219dd95ad5f47135e1295da4c853b02ebb4",
+     "CIFAR-100-LT, exp, R = 100, seed 0: 10,847 images, as published with GH"},
+    {"sha256:0ee1b7fb4b54605e506088626c41d6fc544b48bfd5a3fbff8afc40ff64ca2956",
+     "CIFAR-100-LT, exp, R = 50, seed 0: 12,608 images, as published with GH"},
+    {"sha256:89905296386b919190158944d38f42a13dd3a7d171d660e44f43f4ab782c1879",
+     "CIFAR-100-LT, exp, R = 10, seed 0: 19,573 images, as published with GH"},
+    // Lists of "path label" lines; the pictures themselves are not part of the fingerprint.
+    {"sha256:d1590191cf8a71fada7b1aaedaa2d139a2aea93ff2f1b755319d0bd8dbaa55d5",
+     "ImageNet-LT test, a list of 50,000 images"},
+    {"sha256:6ec2c0d1d9b72d282dae4da6ec59175fc07ed601fa21e9428e74a5a47003138a",
+     "ImageNet 100-shot train, split 1, a list of 100,000 images"},
+    {"sha256:726c4871dcbf07ce2f857703bfe32e9a83ffbf52d704239f6d95c4f4f4c247f7",
+     "Places-LT train, a list of 62,500 images"},
+    {"sha256:ed3b28dac981da736ddda440a1f14953e9a296546681095476f396621ae29c21",
+     "Places 100-shot train, split 1, a list of 36,500 images"},
+    {"sha256:7a2e9f03bfe94b9d3b53995c359592f1c99009ee8e55094288b1ec640a6cf358",
+     "Places365 validation, a list of 36,500 images"},
+};
+
+}  // namespace
+
+std::string_view known_set(std::string_view fingerprint) {
+  for (const KnownSet& set : kKnown)
+    if (set.fingerprint == fingerprint) return set.sentence;
+  return {};
+}
+
+}  // namespace gh::host

@@ -1,0 +1,218 @@
+#include "data/sample_set.hpp"
+
+#include "gh/error.hpp"
+
+#include <ATen/ops/bincount.h>
+#include <ATen/ops/empty.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace gh::host {
+namespace {
+
+// Pictures of one size stay in memory up to here: CIFAR does, ImageNet does not.
+std::size_t memory_limit() {
+  const std::size_t all =
+      static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGE_SIZE);
+  return std::min<std::size_t>(std::size_t{4} << 30, all / 4);
+}
+
+constexpr int kLargestSide = 1 << 20;
+
+void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t width,
+                   int64_t channels) {
+  require(channels == 1 || channels == 3, ErrorCode::shape,
+          "a picture has 1 or 3 channels, the data set gives ", channels);
+  require(height >= 1 && width >= 1 && height <= kLargestSide && width <= kLargestSide &&
+              static_cast<int64_t>(pixels.size()) == height * width * channels,
+          ErrorCode::shape, "a picture of ", height, " × ", width, " × ", channels, " came with ",
+          pixels.size(), " bytes");
+}
+
+void put_columns(std::span<const uint8_t> pixels, int height, int width, int64_t channels,
+                 uint8_t* out) {
+  const std::size_t area = static_cast<std::size_t>(height) * width;
+  uint8_t* const planes[3] = {out, out + area, out + 2 * area};
+  if (channels == 3) {
+    kernels().transpose_rgb(pixels.data(), 3 * width, height, width, planes, height);
+    return;
+  }
+  kernels().transpose(pixels.data(), width, height, width, planes[0], height);
+  for (int c = 1; c < 3; ++c) std::copy_n(planes[0], area, planes[c]);
+}
+
+// Which of the three doors a sample comes through, and what it looks like.
+class Probe final : public SampleSink {
+ public:
+  enum class Kind { nothing, vector, pixels, encoded };
+  void vector(std::span<const float>) override { kind = Kind::vector; }
+  void pixels(std::span<const uint8_t> values, int64_t h, int64_t w, int64_t c) override {
+    expect_pixels(values, h, w, c);
+    kind = Kind::pixels;
+    height = static_cast<int>(h);
+    width = static_cast<int>(w);
+  }
+  void encoded(std::span<const uint8_t>, std::string_view) override { kind = Kind::encoded; }
+  Kind kind = Kind::nothing;
+  int height = 0, width = 0;
+};
+
+// Copies samples of one shape into rows of a table.
+class RowSink final : public SampleSink {
+ public:
+  std::function<void(std::span<const float>)> on_vector;
+  std::function<void(std::span<const uint8_t>, int64_t, int64_t, int64_t)> on_pixels;
+  bool filled = false;
+
+  void vector(std::span<const float> values) override {
+    require(on_vector != nullptr, ErrorCode::shape, "a vector among pictures");
+    on_vector(values);
+    filled = true;
+  }
+  void pixels(std::span<const uint8_t> values, int64_t h, int64_t w, int64_t c) override {
+    require(on_pixels != nullptr, ErrorCode::shape, "a picture among vectors");
+    expect_pixels(values, h, w, c);
+    on_pixels(values, h, w, c);
+    filled = true;
+  }
+  void encoded(std::span<const uint8_t>, std::string_view) override {
+    fail(ErrorCode::shape, "a file among samples of another kind");
+  }
+};
+
+template <class Aim>
+void read_all(const SampleSet& set, RowSink& sink, Aim aim) {
+  for (int64_t i = 0; i < set.size(); ++i) {
+    try {
+      aim(i);
+      sink.filled = false;
+      set.read(i, sink);
+      require(sink.filled, ErrorCode::internal, "the data set handed over no sample");
+    } catch (const Error& error) {
+      fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what());
+    }
+  }
+}
+
+}  // namespace
+
+Columns to_columns(std::span<const uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
+                   std::vector<uint8_t>& out) {
+  expect_pixels(pixels, height, width, channels);
+  Columns columns;
+  columns.height = static_cast<int>(height);
+  columns.width = static_cast<int>(width);
+  columns.stride = height;
+  const std::size_t area = static_cast<std::size_t>(height) * width;
+  if (out.size() < 3 * area + kBlock) out.resize(3 * area + kBlock);
+  put_columns(pixels, columns.height, columns.width, channels, out.data());
+  for (int c = 0; c < 3; ++c) columns.plane[c] = out.data() + c * area;
+  return columns;
+}
+
+SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_t seed,
+                          const std::optional<LongTail>& long_tail) {
+  SampleSet set;
+  set.name_ = name;
+  set.split_ = dataset.open(name, seed);
+  require(set.split_ != nullptr, ErrorCode::internal, "the data set opened nothing for split '",
+          name, "'");
+  const Split& split = *set.split_;
+  set.size_ = split.size();
+  require(set.size_ > 0, ErrorCode::missing_data, "split '", name, "' is empty");
+  set.targets_ = split.targets();
+  set.target_kind_ = split.target_kind();
+  set.class_names_ = split.class_names();
+  set.fingerprint_ = split.fingerprint();
+  require(
+      set.target_kind_ == TargetKind::none ||
+          (set.targets_.defined() && set.targets_.dim() >= 1 && set.targets_.size(0) == set.size_),
+      ErrorCode::shape, "split '", name, "' has ", set.size_,
+      " samples but targets of another number");
+  if (long_tail) {
+    require(set.target_kind_ == TargetKind::classes, ErrorCode::unsupported,
+            "data.longtail needs class labels, which split '", name, "' does not have");
+    set.chosen_ = thin(set.targets_, *long_tail);
+    set.targets_ = set.targets_.index_select(0, set.chosen_);
+    set.size_ = set.chosen_.size(0);
+  }
+
+  Probe probe;
+  try {
+    set.read(0, probe);
+  } catch (const Error& error) {
+    fail(error.code(), "split '", name, "', sample ", set.position(0), ": ", error.what());
+  }
+  require(probe.kind != Probe::Kind::nothing, ErrorCode::internal, "split '", name, "', sample ",
+          set.position(0), ": the data set handed over no sample");
+  set.pictures_ = probe.kind != Probe::Kind::vector;
+  if (!set.pictures_) set.load_vectors();
+  const std::size_t bytes = std::size_t{3} * probe.height * probe.width * set.size_;
+  if (probe.kind == Probe::Kind::pixels && !split.sample_shape().empty() && bytes <= memory_limit())
+    set.load_pictures(probe.height, probe.width);
+  return set;
+}
+
+void SampleSet::load_vectors() {
+  vector_shape_ = split_->sample_shape();
+  require(!vector_shape_.empty(), ErrorCode::unsupported, "split '", name_,
+          "' has vectors of different lengths");
+  std::vector<int64_t> full = {size_};
+  full.insert(full.end(), vector_shape_.begin(), vector_shape_.end());
+  vectors_ = at::empty(full, at::kFloat);
+  const int64_t width = vectors_[0].numel();
+  float* row = nullptr;
+  RowSink sink;
+  sink.on_vector = [&](std::span<const float> values) {
+    require(static_cast<int64_t>(values.size()) == width, ErrorCode::shape, "a vector of ",
+            values.size(), " values, the split announced ", width);
+    std::copy(values.begin(), values.end(), row);
+  };
+  read_all(*this, sink, [&](int64_t i) { row = vectors_.data_ptr<float>() + i * width; });
+}
+
+void SampleSet::load_pictures(int height, int width) {
+  const std::size_t stride = std::size_t{3} * height * width;
+  std::vector<uint8_t> bytes(stride * size_ + kBlock);
+  uint8_t* row = nullptr;
+  RowSink sink;
+  sink.on_pixels = [&](std::span<const uint8_t> values, int64_t h, int64_t w, int64_t channels) {
+    require(h == height && w == width, ErrorCode::shape, "a picture of ", h, " × ", w,
+            " in a split that announced ", height, " × ", width);
+    put_columns(values, height, width, channels, row);
+  };
+  read_all(*this, sink, [&](int64_t i) { row = bytes.data() + i * stride; });
+  bytes_ = std::move(bytes);
+  height_ = height;
+  width_ = width;
+}
+
+at::Tensor SampleSet::class_counts() const {
+  if (target_kind_ != TargetKind::classes) return {};
+  return at::bincount(targets_, {}, static_cast<int64_t>(class_names_.size()));
+}
+
+std::string SampleSet::chosen_fingerprint() const {
+  return chosen_.defined() ? fingerprint_of(chosen_) : "";
+}
+
+int64_t SampleSet::position(int64_t index) const {
+  return chosen_.defined() ? chosen_.data_ptr<int64_t>()[index] : index;
+}
+
+const float* SampleSet::vector(int64_t index) const {
+  return vectors_.defined() ? vectors_.data_ptr<float>() + index * (vectors_.numel() / size_)
+                            : nullptr;
+}
+
+std::optional<Columns> SampleSet::columns(int64_t index) const {
+  if (bytes_.empty()) return std::nullopt;
+  const std::size_t area = static_cast<std::size_t>(height_) * width_;
+  const uint8_t* first = bytes_.data() + 3 * area * index;
+  return Columns{height_, width_, height_, {first, first + area, first + 2 * area}};
+}
+
+}  // namespace gh::host

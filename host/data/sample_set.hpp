@@ -1,0 +1,69 @@
+// A split of a data set, thinned: what is trained on or evaluated. Vectors and small pictures of
+// one size live in memory; files are read each time they are wanted.
+#pragma once
+
+#include "data/long_tail.hpp"
+#include "image/resample.hpp"
+
+#include "gh/dataset.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gh::host {
+
+class SampleSet {
+ public:
+  // Opens a split and reads what fits in memory. Throws gh::Error naming split and sample.
+  static SampleSet open(const Dataset& dataset, std::string_view split, uint64_t seed,
+                        const std::optional<LongTail>& long_tail);
+
+  int64_t size() const { return size_; }
+  const std::string& name() const { return name_; }
+  bool pictures() const { return pictures_; }
+  // Shape of a vector; empty for pictures, whose size is a matter of views.
+  const std::vector<int64_t>& vector_shape() const { return vector_shape_; }
+  // As gh::Split::targets(), thinned; may be undefined.
+  const at::Tensor& targets() const { return targets_; }
+  TargetKind target_kind() const { return target_kind_; }
+  const std::vector<std::string>& class_names() const { return class_names_; }
+  at::Tensor class_counts() const;  // [C] int64; undefined without class targets
+  // [size] int64, positions in the split; undefined: all, in order.
+  const at::Tensor& chosen() const { return chosen_; }
+  // Of the whole split, and of the choice ("" when everything is kept).
+  const std::string& fingerprint() const { return fingerprint_; }
+  std::string chosen_fingerprint() const;
+  bool in_memory() const { return !bytes_.empty() || vectors_.defined(); }
+
+  // Any thread. A vector or picture in memory; null where read() has to be asked.
+  const float* vector(int64_t index) const;
+  std::optional<Columns> columns(int64_t index) const;
+  void read(int64_t index, SampleSink& sink) const { split_->read(position(index), sink); }
+  int64_t position(int64_t index) const;
+
+ private:
+  void load_vectors();
+  void load_pictures(int height, int width);
+
+  std::string name_;
+  std::unique_ptr<Split> split_;
+  int64_t size_ = 0;
+  bool pictures_ = false;
+  std::vector<int64_t> vector_shape_;
+  at::Tensor targets_, chosen_;
+  TargetKind target_kind_ = TargetKind::none;
+  std::vector<std::string> class_names_;
+  std::string fingerprint_;
+  at::Tensor vectors_;          // [size, …] float32
+  std::vector<uint8_t> bytes_;  // [size][3][width][height]
+  int height_ = 0, width_ = 0;
+};
+
+// Grey or RGB rows as three planes of columns; `out` is filled and described. Throws gh::Error
+// (shape) for other numbers of channels.
+Columns to_columns(std::span<const uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
+                   std::vector<uint8_t>& out);
+
+}  // namespace gh::host
