@@ -2,9 +2,10 @@
 //
 //   views_bench speed RECIPE SECONDS [override…]    batches as fast as they come; JSON on stdout
 //   views_bench decoded RECIPE SECONDS [override…]  the same from pictures decoded beforehand
-//   views_bench dump RECIPE FILE COUNT [override…]  the views of the first COUNT samples as uint8
-//   and
-//                                                   what was drawn for them
+//   views_bench dump RECIPE FILE COUNT [override…]  the views of the first COUNT samples as bytes
+//                                                   and as normalised floats, FILE.json what was
+//                                                   drawn for them
+//   views_bench dump-decoded …                      the same from pictures decoded beforehand
 #include "data/loader.hpp"
 #include "plugins/component_call.hpp"
 #include "plugins/registry.hpp"
@@ -29,6 +30,14 @@ using namespace gh::host;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The most memory this process ever had.
+double peak_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
+  return 0;
 }
 
 // Pictures of another split, decoded once and handed out as pixels.
@@ -101,6 +110,7 @@ void speed(const SampleSet& set, const TrainPlan& plan, double seconds) {
                               {"seconds", now - started},
                               {"views_per_second",
                                static_cast<double>(samples * plan.views.count()) / (now - started)},
+                              {"peak_megabytes", peak_megabytes()},
                               {"kernels", kernels().name}}
             << "\n";
 }
@@ -120,23 +130,31 @@ nlohmann::json describe(const ViewDraw& d) {
           {"boosted", boosted}};
 }
 
+// Both forms of a sample's views in one file: bytes to compare exactly, and the floats that are
+// measured.
 void dump(const SampleSet& set, const TrainPlan& plan, const std::string& file, int64_t count) {
   const int64_t views = plan.views.count();
-  ViewMaker maker(set, plan.views, plan.seed, views, ViewFormat::bytes);
   TensorFile out;
-  std::vector<void*> rows(views);
-  for (int64_t v = 0; v < views; ++v) {
-    std::vector<int64_t> shape = plan.views.shape_of(v, {});
-    shape.insert(shape.begin(), count);
-    out.tensors.emplace_back(fmt::format("view{}", v), at::empty(shape, at::kByte));
-  }
   nlohmann::json draws = nlohmann::json::array();
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t v = 0; v < views; ++v) rows[v] = out.tensors[v].second[i].data_ptr();
-    maker.make(i, 0, 0, rows);
-    nlohmann::json sample = {{"position", set.position(i)}, {"views", nlohmann::json::array()}};
-    for (const ViewDraw& draw : maker.draws()) sample["views"].push_back(describe(draw));
-    draws.push_back(sample);
+  for (const ViewFormat format : {ViewFormat::bytes, ViewFormat::floats}) {
+    const bool bytes = format == ViewFormat::bytes;
+    ViewMaker maker(set, plan.views, plan.seed, views, format);
+    std::vector<at::Tensor> made;
+    for (int64_t v = 0; v < views; ++v) {
+      std::vector<int64_t> shape = plan.views.shape_of(v, {});
+      shape.insert(shape.begin(), count);
+      made.push_back(at::empty(shape, bytes ? at::kByte : at::kFloat));
+      out.tensors.emplace_back(fmt::format("{}{}", bytes ? "bytes" : "floats", v), made.back());
+    }
+    std::vector<void*> rows(views);
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t v = 0; v < views; ++v) rows[v] = made[v][i].data_ptr();
+      maker.make(i, 0, 0, rows);
+      if (!bytes) continue;
+      nlohmann::json sample = {{"position", set.position(i)}, {"views", nlohmann::json::array()}};
+      for (const ViewDraw& draw : maker.draws()) sample["views"].push_back(describe(draw));
+      draws.push_back(sample);
+    }
   }
   write_safetensors(file, out);
   std::ofstream(file + ".json") << draws;
@@ -144,7 +162,8 @@ void dump(const SampleSet& set, const TrainPlan& plan, const std::string& file, 
 
 int run(const std::vector<std::string>& arguments) {
   const std::string& mode = arguments[0];
-  const std::size_t fixed = mode == "dump" ? 4 : 3;
+  const bool dumps = mode.starts_with("dump");
+  const std::size_t fixed = dumps ? 4 : 3;
   Registry registry(default_search_path({}));
   Diagnostics problems;
   const std::vector<std::string> overrides(arguments.begin() + fixed, arguments.end());
@@ -156,13 +175,13 @@ int run(const std::vector<std::string>& arguments) {
   const auto params = make_params(registry.info(GH_KIND_DATASET, slot.id).schema, slot.params);
   const auto dataset = registry.create<Dataset>(slot.id, *params);
   const double before = seconds_now();
-  const SampleSet set = SampleSet::open(*dataset, "train", plan.seed, plan.long_tail);
+  SampleSet set = SampleSet::open(*dataset, "train", plan.seed, plan.long_tail);
   std::cerr << fmt::format("opened {} samples in {:.3f} s\n", set.size(), seconds_now() - before);
-  if (mode == "speed") speed(set, plan, std::stod(arguments[2]));
-  if (mode == "dump") dump(set, plan, arguments[2], std::stoll(arguments[3]));
-  if (mode == "decoded")
-    speed(SampleSet::open(DecodedSet(set), "train", 0, std::nullopt), plan,
-          std::stod(arguments[2]));
+  if (mode.ends_with("decoded")) set = SampleSet::open(DecodedSet(set), "train", 0, std::nullopt);
+  if (dumps)
+    dump(set, plan, arguments[2], std::stoll(arguments[3]));
+  else
+    speed(set, plan, std::stod(arguments[2]));
   return 0;
 }
 
@@ -170,7 +189,8 @@ int run(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc >= 4) return run({argv + 1, argv + argc});
+    const bool dumps = argc > 1 && std::string_view(argv[1]).starts_with("dump");
+    if (argc >= (dumps ? 5 : 4)) return run({argv + 1, argv + argc});
     std::cerr << "see the top of bench/views_bench.cpp\n";
     return 64;
   } catch (const std::exception& error) {

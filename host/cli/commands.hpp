@@ -2,6 +2,7 @@
 // library); the result is the exit code.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,18 @@ struct RecipeArguments {
 int run_command(const RecipeArguments& arguments, const GlobalOptions& global);
 int check_command(const RecipeArguments& arguments, const GlobalOptions& global);
 int keys_command();
+
+struct DataArguments {
+  std::string recipe;
+  std::vector<std::string> overrides;
+  bool json = false, quick = false;  // check
+  std::string out = "preview.html";  // preview
+  int64_t samples = 8, epochs = 2;
+  double weight = 1;
+  bool plain = false;
+};
+int data_check_command(const DataArguments& arguments, const GlobalOptions& global);
+int data_preview_command(const DataArguments& arguments, const GlobalOptions& global);
 
 struct PluginArguments {
   std::string what;  // info, check

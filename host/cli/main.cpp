@@ -17,6 +17,7 @@ using Work = std::function<int()>;
 struct Arguments {
   GlobalOptions global;
   RecipeArguments recipe;
+  DataArguments data;
   PluginArguments plugin;
   NewPluginArguments new_plugin;
   ReportArguments report;
@@ -62,6 +63,43 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
   add_command(app, "keys", "Print the tables and keys of a recipe that are the host's own",
               "Example:\n  ghhost keys\nParameters of components: ghhost plugins info ID", chosen,
               keys_command);
+}
+
+void add_data_commands(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* data = add_command(app, "data", "Look at the data of a recipe before training on them",
+                               "Examples:\n  ghhost data check recipes/shapes.toml\n"
+                               "  ghhost data preview recipes/shapes.toml",
+                               chosen, {});
+  data->require_subcommand(1);
+  data->fallthrough();
+  CLI::App* check = add_command(
+      *data, "check", "Open every split, read every sample, count classes, name what is known",
+      "Example:\n  ghhost data check recipes/shapes.toml --quick\n"
+      "Exit codes: 0 sound, 65 some samples cannot be read, 66 data missing, 78 recipe refused.",
+      chosen, [&a] { return data_check_command(a.data, a.global); });
+  CLI::App* preview = add_command(
+      *data, "preview", "Write a page with real views of a few samples, largest class first",
+      "Example:\n  ghhost data preview recipes/shapes.toml views.jitter.hue=0.5 --out hue.html",
+      chosen, [&a] { return data_preview_command(a.data, a.global); });
+  for (CLI::App* command : {check, preview}) {
+    command->add_option("RECIPE", a.data.recipe, "Recipe file")->required();
+    command->add_option("OVERRIDE", a.data.overrides, "Changes, as for `ghhost run`");
+  }
+  check->add_flag("--json", a.data.json, "Print JSON");
+  check->add_flag("--quick", a.data.quick, "Do not read the samples");
+  preview->add_option("--out", a.data.out, "File to write")
+      ->type_name("FILE")
+      ->capture_default_str();
+  preview->add_option("--samples", a.data.samples, "Rows")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  preview->add_option("--epochs", a.data.epochs, "Draws of each view")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  preview->add_option("--weight", a.data.weight, "Weight of every sample, for boosted operations")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  preview->add_flag("--plain", a.data.plain, "What evaluators see, instead of the method");
 }
 
 void add_plugin_commands(CLI::App& app, Arguments& a, Work& chosen) {
@@ -141,6 +179,7 @@ int main(int argc, char** argv) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   Work chosen;
   add_recipe_commands(app, arguments, chosen);
+  add_data_commands(app, arguments, chosen);
   add_plugin_commands(app, arguments, chosen);
   add_other_commands(app, arguments, chosen);
   try {

@@ -8,17 +8,12 @@ struct KnownSet {
 };
 
 constexpr KnownSet kKnown[] = {
-    // The files of the binary version.
-    {"sha256:9c5e59694fd03b1ba359615fedd0fa40119979bf80b45fc4ce636c9638db60d4",
-     "CIFAR-100 train, 50,000 images"},
-    {"sha256:3429b1022d85f3a27b1d999b2f4bb52482b649c5d4023d3c7a181e142887ef88",
-     "CIFAR-100 test, 10,000 images"},
-    // Choices out of CIFAR-100 train.
-    {"sha256:f18a377d143ddb59fd5349b0c513c219dd95ad5f47135e1295da4c853b02ebb4",
+    // Patterns of choices out of CIFAR-100 train.
+    {"sha256:31ae8648d7d7d2e7e878e4cea3f214ac5ebce1150d073dd86d3247c287d81159",
      "CIFAR-100-LT, exp, R = 100, seed 0: 10,847 images, as published with GH"},
-    {"sha256:0ee1b7fb4b54605e506088626c41d6fc544b48bfd5a3fbff8afc40ff64ca2956",
+    {"sha256:9ccd9ab34b4d89db49d313304b19195f17fdd551b5fb0d8bee6a619bff74036a",
      "CIFAR-100-LT, exp, R = 50, seed 0: 12,608 images, as published with GH"},
-    {"sha256:89905296386b919190158944d38f42a13dd3a7d171d660e44f43f4ab782c1879",
+    {"sha256:b1f631555d4bc995c543d9258668c4aee5886b30ba9c2cde00756049933c436b",
      "CIFAR-100-LT, exp, R = 10, seed 0: 19,573 images, as published with GH"},
     // Lists of "path label" lines; the pictures themselves are not part of the fingerprint.
     {"sha256:d1590191cf8a71fada7b1aaedaa2d139a2aea93ff2f1b755319d0bd8dbaa55d5",

@@ -5,8 +5,8 @@
 
 namespace gh::host {
 
-// "CIFAR-100 train, 50,000 images" for the fingerprint of a split ("sha256:" and 64 digits) or of a
-// choice of samples (data/long_tail.hpp); empty for what is not known.
+// "Places-LT train, a list of 62,500 images" for the fingerprint of a split ("sha256:" and 64
+// digits) or the pattern of a choice of samples (data/long_tail.hpp); empty for what is not known.
 std::string_view known_set(std::string_view fingerprint);
 
 }  // namespace gh::host

@@ -25,6 +25,18 @@ at::Tensor shuffled_order(uint64_t seed, int64_t epoch, int64_t samples, const a
   return subset.defined() ? subset.index_select(0, shuffled) : shuffled;
 }
 
+at::Tensor normalized(const at::Tensor& bytes, const NormalizePlan& plan) {
+  std::vector<float> scale, shift;
+  for (int c = 0; c < 3; ++c) {
+    scale.push_back(plan.scale(c));
+    shift.push_back(plan.shift(c));
+  }
+  const auto row = [&](const std::vector<float>& values) {
+    return at::tensor(values, at::kFloat).view({3, 1, 1}).to(bytes.device());
+  };
+  return bytes.to(at::kFloat).mul_(row(scale)).sub_(row(shift));
+}
+
 Loader::Loader(const SampleSet& set, const ViewPlan& plan, uint64_t seed, LoaderOptions options)
     : set_(set),
       plan_(plan),
@@ -227,16 +239,7 @@ LoadedBatch Loader::hand_over(Slot& slot, const Pass& pass) {
 at::Tensor Loader::on_device(const at::Tensor& view, const ViewGroup& group) const {
   if (format_ == ViewFormat::floats) return view.to(options_.device, options_.dtype);
   // The ring's memory may be filled again once this returns, so the copy is waited for.
-  const at::Tensor bytes = view.to(options_.device);
-  std::vector<float> scale, shift;
-  for (int c = 0; c < 3; ++c) {
-    scale.push_back(group.normalize.scale(c));
-    shift.push_back(group.normalize.shift(c));
-  }
-  const auto row = [&](const std::vector<float>& values) {
-    return at::tensor(values, at::kFloat).view({3, 1, 1}).to(options_.device);
-  };
-  return bytes.to(at::kFloat).mul_(row(scale)).sub_(row(shift)).to(options_.dtype);
+  return normalized(view.to(options_.device), group.normalize).to(options_.dtype);
 }
 
 void Loader::reset() {

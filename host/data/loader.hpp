@@ -40,7 +40,7 @@ struct LoaderOptions {
 struct EpochPlan {
   int64_t epoch = 0;
   at::Tensor order = {};  // [n] int64, positions in the set
-  int64_t batch = 1;  // samples of all ranks
+  int64_t batch = 1;      // samples of all ranks
   bool drop_last = false;
   int64_t first_batch = 0;  // where to begin, for going on in the middle of an epoch
   int64_t rank = 0, world = 1;
@@ -57,6 +57,10 @@ struct LoadedBatch {
 
 // A permutation of the set, or of `subset` ([n] int64), keyed by seed and epoch.
 at::Tensor shuffled_order(uint64_t seed, int64_t epoch, int64_t samples, const at::Tensor& subset);
+
+// Bytes of pictures [B, 3, H, W] as float32, on whatever device they lie: the same numbers as
+// ViewFormat::floats.
+at::Tensor normalized(const at::Tensor& bytes, const NormalizePlan& plan);
 
 class Loader {
  public:

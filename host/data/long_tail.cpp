@@ -124,4 +124,21 @@ std::string fingerprint_of(const at::Tensor& chosen) {
   return "sha256:" + Digest().add(std::span(bytes, flat.nbytes())).hex();
 }
 
+std::string pattern_of(const at::Tensor& labels, const at::Tensor& chosen) {
+  const auto label = labels.accessor<int64_t, 1>();
+  std::vector<int64_t> seen, rank(labels.size(0));
+  for (int64_t i = 0; i < labels.size(0); ++i) {
+    if (label[i] >= static_cast<int64_t>(seen.size())) seen.resize(label[i] + 1);
+    rank[i] = seen[label[i]]++;
+  }
+  const auto position = chosen.accessor<int64_t, 1>();
+  const at::Tensor pairs = at::empty({2 * chosen.size(0)}, at::kLong);
+  int64_t* out = pairs.data_ptr<int64_t>();
+  for (int64_t i = 0; i < chosen.size(0); ++i) {
+    *out++ = label[position[i]];
+    *out++ = rank[position[i]];
+  }
+  return fingerprint_of(pairs);
+}
+
 }  // namespace gh::host

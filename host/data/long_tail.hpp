@@ -35,4 +35,8 @@ at::Tensor thin(const at::Tensor& labels, const LongTail& law);
 // "sha256:" and the digest of the positions ([n] int64) as little-endian bytes.
 std::string fingerprint_of(const at::Tensor& chosen);
 
+// A fingerprint that does not depend on the order of the data set: the digest of label and rank
+// within the class of each chosen sample, both [n] int64. Published subsets are known by it.
+std::string pattern_of(const at::Tensor& labels, const at::Tensor& chosen);
+
 }  // namespace gh::host

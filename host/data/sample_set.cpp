@@ -22,16 +22,6 @@ std::size_t memory_limit() {
 
 constexpr int kLargestSide = 1 << 20;
 
-void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t width,
-                   int64_t channels) {
-  require(channels == 1 || channels == 3, ErrorCode::shape,
-          "a picture has 1 or 3 channels, the data set gives ", channels);
-  require(height >= 1 && width >= 1 && height <= kLargestSide && width <= kLargestSide &&
-              static_cast<int64_t>(pixels.size()) == height * width * channels,
-          ErrorCode::shape, "a picture of ", height, " × ", width, " × ", channels, " came with ",
-          pixels.size(), " bytes");
-}
-
 void put_columns(std::span<const uint8_t> pixels, int height, int width, int64_t channels,
                  uint8_t* out) {
   const std::size_t area = static_cast<std::size_t>(height) * width;
@@ -99,6 +89,16 @@ void read_all(const SampleSet& set, RowSink& sink, Aim aim) {
 
 }  // namespace
 
+void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t width,
+                   int64_t channels) {
+  require(channels == 1 || channels == 3, ErrorCode::shape,
+          "a picture has 1 or 3 channels, the data set gives ", channels);
+  require(height >= 1 && width >= 1 && height <= kLargestSide && width <= kLargestSide &&
+              static_cast<int64_t>(pixels.size()) == height * width * channels,
+          ErrorCode::shape, "a picture of ", height, " × ", width, " × ", channels, " came with ",
+          pixels.size(), " bytes");
+}
+
 Columns to_columns(std::span<const uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
                    std::vector<uint8_t>& out) {
   expect_pixels(pixels, height, width, channels);
@@ -136,6 +136,7 @@ SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_
     require(set.target_kind_ == TargetKind::classes, ErrorCode::unsupported,
             "data.longtail needs class labels, which split '", name, "' does not have");
     set.chosen_ = thin(set.targets_, *long_tail);
+    set.chosen_pattern_ = pattern_of(set.targets_, set.chosen_);
     set.targets_ = set.targets_.index_select(0, set.chosen_);
     set.size_ = set.chosen_.size(0);
   }

@@ -35,6 +35,7 @@ class SampleSet {
   // Of the whole split, and of the choice ("" when everything is kept).
   const std::string& fingerprint() const { return fingerprint_; }
   std::string chosen_fingerprint() const;
+  const std::string& chosen_pattern() const { return chosen_pattern_; }  // data/long_tail.hpp
   bool in_memory() const { return !bytes_.empty() || vectors_.defined(); }
 
   // Any thread. A vector or picture in memory; null where read() has to be asked.
@@ -55,11 +56,15 @@ class SampleSet {
   at::Tensor targets_, chosen_;
   TargetKind target_kind_ = TargetKind::none;
   std::vector<std::string> class_names_;
-  std::string fingerprint_;
+  std::string fingerprint_, chosen_pattern_;
   at::Tensor vectors_;          // [size, …] float32
   std::vector<uint8_t> bytes_;  // [size][3][width][height]
   int height_ = 0, width_ = 0;
 };
+
+// Throws gh::Error (shape) unless the pixels are those of a grey or RGB picture of that size.
+void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t width,
+                   int64_t channels);
 
 // Grey or RGB rows as three planes of columns; `out` is filled and described. Throws gh::Error
 // (shape) for other numbers of channels.

@@ -55,6 +55,9 @@ details[open] > summary { margin-bottom: 0.8rem; }
 .row { display: flex; flex-wrap: wrap; gap: 1.6rem; align-items: start; }
 .row figure { flex: 1 1 240px; max-width: 340px; }
 .row + .row { margin-top: 2rem; }
+.sheet div { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
+.pixels { image-rendering: pixelated; height: 128px; width: auto; max-width: 100%; }
+.arrow { color: var(--soft); padding: 0 0.4rem; }
 figure { margin: 0; min-width: 0; max-width: 400px; }
 figure header { margin-bottom: 0.5rem; line-height: 1.35; }
 figure header b { display: block; font-weight: 620; }

@@ -17,9 +17,13 @@ Made<Interface> make(const Slot& slot, Registry& registry) {
 
 }  // namespace
 
+Made<Dataset> make_dataset(const Recipe& recipe, Registry& registry) {
+  return make<Dataset>(recipe.slot("data"), registry);
+}
+
 Components make_components(const Recipe& recipe, Registry& registry) {
   Components out;
-  out.dataset = make<Dataset>(recipe.slot("data"), registry);
+  out.dataset = make_dataset(recipe, registry);
   out.backbone = make<Backbone>(recipe.slot("backbone"), registry);
   out.method = make<SslMethod>(recipe.slot("method"), registry);
   if (const Slot* slot = recipe.find_slot("harmonize.structure"))

@@ -45,6 +45,7 @@ struct Components {
 };
 
 Components make_components(const Recipe& recipe, Registry& registry);
+Made<Dataset> make_dataset(const Recipe& recipe, Registry& registry);
 
 // Turns complaints of the component at `path` into diagnostics with recipe positions.
 class RecipeComplaints final : public Complaints {

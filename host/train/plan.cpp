@@ -62,6 +62,22 @@ TrainPlan read_plan(const Recipe& recipe) {
   return plan;
 }
 
+void check_views(const Recipe& recipe, const TrainPlan& plan, const SampleSet& set,
+                 Diagnostics& out) {
+  for (std::size_t i = 0; i < plan.views.groups.size(); ++i) {
+    const bool for_pictures = plan.views.groups[i].size > 0;
+    if (for_pictures == set.pictures()) continue;
+    const std::string path = "views.group." + std::to_string(i) + (for_pictures ? ".size" : "");
+    Source source = locate(recipe.resolved, path);
+    if (source.line < 1) source.file = recipe.file.string();  // nobody wrote [views]
+    out.error(source, path,
+              set.pictures()
+                  ? "the data are pictures, so views need a size; name a preset, such as "
+                    "views.preset = \"simclr-32\""
+                  : "the data are vectors, whose views have nothing but noise");
+  }
+}
+
 int64_t TrainPlan::steps_per_epoch(int64_t samples) const {
   return drop_last ? samples / batch : (samples + batch - 1) / batch;
 }

@@ -35,6 +35,10 @@ struct TrainPlan {
 };
 
 TrainPlan read_plan(const Recipe& recipe);
+
+// Views of pictures need a size, views of vectors can have none.
+void check_views(const Recipe& recipe, const TrainPlan& plan, const SampleSet& set,
+                 Diagnostics& out);
 std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
                                           std::vector<OptimizedParameter> parameters);
 

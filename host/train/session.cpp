@@ -1,5 +1,6 @@
 #include "train/session.hpp"
 
+#include "data/known_sets.hpp"
 #include "eval/evaluation.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
@@ -59,6 +60,7 @@ nlohmann::ordered_json describe_data(const SampleSet& data) {
   }
   if (const at::Tensor& chosen = data.chosen(); chosen.defined()) {
     out["chosen_fingerprint"] = data.chosen_fingerprint();
+    out["known_as"] = known_set(data.chosen_pattern());
     out["chosen"] = std::vector<int64_t>(chosen.data_ptr<int64_t>(),
                                          chosen.data_ptr<int64_t>() + chosen.numel());
   }
@@ -110,7 +112,7 @@ class Session {
     const auto complaints = [&](const std::string& path) {
       return RecipeComplaints(recipe_, path, problems);
     };
-    check_views(problems);
+    check_views(recipe_, plan_, train_, problems);
     auto backbone_complaints = complaints("backbone");
     for (const std::vector<int64_t>& shape : host_.facts().view_shapes)
       components_.backbone.ask("check", &Backbone::check, shape, backbone_complaints);
@@ -128,19 +130,6 @@ class Session {
       evaluator.ask("check", &Evaluator::check, facts, out);
     }
     if (problems.has_errors()) throw RecipeRefused(problems);
-  }
-
-  void check_views(Diagnostics& problems) {
-    RecipeComplaints out(recipe_, "views", problems);
-    for (std::size_t i = 0; i < plan_.views.groups.size(); ++i) {
-      const bool for_pictures = plan_.views.groups[i].size > 0;
-      if (for_pictures == train_.pictures()) continue;
-      out.add(for_pictures ? fmt::format("group.{}.size", i) : fmt::format("group.{}", i),
-              train_.pictures()
-                  ? "the data are pictures, so views need a size; name a preset, such "
-                    "as preset = \"simclr-32\""
-                  : "the data are vectors, for which there is only 'noise'");
-    }
   }
 
   // Components draw from keyed streams; an operator that still asks LibTorch's global generator

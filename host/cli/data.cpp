@@ -1,0 +1,169 @@
+// ghhost data check and preview: looking at data before training on them.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "data/data_check.hpp"
+#include "data/known_sets.hpp"
+#include "data/preview.hpp"
+#include "report/preview_page.hpp"
+#include "run/run_directory.hpp"
+#include "train/components.hpp"
+#include "train/plan.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace gh::host {
+namespace {
+
+constexpr std::size_t kShownReasons = 20;
+
+struct LoadedRecipe {
+  Recipe recipe;
+  TrainPlan plan;
+  Made<Dataset> dataset;
+};
+
+// Null after printing what is wrong with the recipe.
+std::optional<LoadedRecipe> load(const DataArguments& arguments, Registry& registry) {
+  Diagnostics diagnostics;
+  Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
+  fmt::print(stderr, "{}", diagnostics.text());
+  if (diagnostics.has_errors()) return std::nullopt;
+  TrainPlan plan = read_plan(recipe);
+  Made<Dataset> dataset = make_dataset(recipe, registry);
+  return LoadedRecipe{std::move(recipe), std::move(plan), std::move(dataset)};
+}
+
+SampleSet open(const LoadedRecipe& loaded, const std::string& split) {
+  const bool thinned = split == "train";
+  return call_component(loaded.dataset.name, "open", [&] {
+    return SampleSet::open(*loaded.dataset, split, loaded.plan.seed,
+                           thinned ? loaded.plan.long_tail : std::nullopt);
+  });
+}
+
+nlohmann::ordered_json describe(const SampleSet& set, const DataFindings& found) {
+  nlohmann::ordered_json out = {{"split", set.name()},
+                                {"samples", set.size()},
+                                {"fingerprint", set.fingerprint()},
+                                {"known_as", known_set(set.fingerprint())},
+                                {"unreadable", found.unreadable}};
+  if (set.chosen().defined()) {
+    out["chosen_fingerprint"] = set.chosen_fingerprint();
+    out["chosen_known_as"] = known_set(set.chosen_pattern());
+  }
+  if (const at::Tensor counts = set.class_counts(); counts.defined()) {
+    const int64_t* first = counts.data_ptr<int64_t>();
+    out["class_counts"] = std::vector<int64_t>(first, first + counts.numel());
+  }
+  if (set.pictures())
+    out["pictures"] = {{"smallest_side", found.smallest_side},
+                       {"largest_side", found.largest_side},
+                       {"mean_pixels", found.mean_pixels}};
+  return out;
+}
+
+void print_classes(const SampleSet& set) {
+  const at::Tensor counts = set.class_counts();
+  if (!counts.defined()) return;
+  const int64_t* first = counts.data_ptr<int64_t>();
+  const auto [low, high] = std::minmax_element(first, first + counts.numel());
+  if (*low == *high) {
+    fmt::print("  {} classes of {} samples each\n", counts.numel(), *low);
+    return;
+  }
+  fmt::print("  {} classes of {} … {} samples, imbalance ratio {}\n", counts.numel(), *low, *high,
+             *low > 0
+                 ? fmt::format("{:.4g}", static_cast<double>(*high) / static_cast<double>(*low))
+                 : "infinite: a class is empty");
+  fmt::print("{}", class_histogram(counts, set.class_names()));
+}
+
+std::string with_name(const std::string& fingerprint, std::string_view known) {
+  return known.empty() ? fingerprint : fmt::format("{} ({})", fingerprint, known);
+}
+
+void print(const SampleSet& set, const DataFindings& found, bool read) {
+  fmt::print("{}: {} samples{}\n", set.name(), set.size(), set.in_memory() ? ", in memory" : "");
+  fmt::print("  fingerprint {}\n", with_name(set.fingerprint(), known_set(set.fingerprint())));
+  if (set.chosen().defined())
+    fmt::print("  choice {}\n",
+               with_name(set.chosen_fingerprint(), known_set(set.chosen_pattern())));
+  print_classes(set);
+  if (!read || !set.pictures()) return;
+  if (found.smallest_side < found.largest_side)
+    fmt::print("  sides of {} … {} pixels, {:.0f} pixels a picture on average\n",
+               found.smallest_side, found.largest_side, found.mean_pixels);
+  else if (found.largest_side > 0)
+    fmt::print("  {0} × {0} pixels\n", found.largest_side);
+  if (found.unreadable.empty()) {
+    fmt::print("  every sample can be read\n");
+    return;
+  }
+  fmt::print("  {} of {} samples cannot be read:\n", found.unreadable.size(), set.size());
+  for (std::size_t i = 0; i < std::min(kShownReasons, found.unreadable.size()); ++i)
+    fmt::print("    {}\n", found.unreadable[i]);
+  if (found.unreadable.size() > kShownReasons)
+    fmt::print("    … and {} more; --json lists all\n", found.unreadable.size() - kShownReasons);
+}
+
+DataFindings read_with_progress(const SampleSet& set, int threads) {
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  DataFindings found = read_everything(set, threads, [&](int64_t done) {
+    if (terminal) fmt::print(stderr, "\r{}: reading {} of {}", set.name(), done, set.size());
+  });
+  if (terminal) fmt::print(stderr, "\r\x1b[2K");
+  return found;
+}
+
+}  // namespace
+
+int data_check_command(const DataArguments& arguments, const GlobalOptions& global) {
+  Registry registry(default_search_path(global.plugins));
+  const std::optional<LoadedRecipe> loaded = load(arguments, registry);
+  if (!loaded) return kBadRecipe;
+  const int wanted = loaded->plan.loader.threads;
+  const int threads =
+      wanted > 0 ? wanted : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  bool sound = true;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const std::string& split : loaded->dataset.ask("splits", &Dataset::splits)) {
+    const SampleSet set = open(*loaded, split);
+    const DataFindings found = arguments.quick ? DataFindings{} : read_with_progress(set, threads);
+    sound = sound && found.unreadable.empty();
+    if (arguments.json)
+      json.push_back(describe(set, found));
+    else
+      print(set, found, !arguments.quick);
+  }
+  if (arguments.json) fmt::print("{}\n", json.dump(2));
+  return sound ? kOk : kBadData;
+}
+
+int data_preview_command(const DataArguments& arguments, const GlobalOptions& global) {
+  Registry registry(default_search_path(global.plugins));
+  const std::optional<LoadedRecipe> loaded = load(arguments, registry);
+  if (!loaded) return kBadRecipe;
+  const SampleSet set = open(*loaded, "train");
+  const ViewPlan& plan = arguments.plain ? loaded->plan.plain_views : loaded->plan.views;
+  Diagnostics problems;
+  check_views(loaded->recipe, loaded->plan, set, problems);
+  if (problems.has_errors()) throw RecipeRefused(problems);
+  const std::vector<PreviewRow> rows = preview_rows(set, plan, loaded->plan.seed, arguments.samples,
+                                                    arguments.epochs, arguments.weight);
+  std::string lead =
+      fmt::format("{} of {} training samples; views of {} {}, seed {}", rows.size(), set.size(),
+                  arguments.epochs, arguments.epochs == 1 ? "epoch" : "epochs", loaded->plan.seed);
+  if (plan.reads_weights()) lead += fmt::format(", boosted with weight {}", arguments.weight);
+  const std::filesystem::path out = std::filesystem::absolute(arguments.out);
+  write_file_atomically(out, preview_page("Views: " + loaded->plan.name, lead, rows));
+  fmt::print("{}\n", out.string());
+  return kOk;
+}
+
+}  // namespace gh::host

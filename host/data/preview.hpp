@@ -1,0 +1,23 @@
+// Real views of a few samples, to look at what the network sees.
+#pragma once
+
+#include "data/sample_set.hpp"
+#include "data/view_plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace gh::host {
+
+struct PreviewRow {
+  std::string caption;
+  std::string original;            // PNG, made smaller if large
+  std::vector<std::string> views;  // PNG each: every view of the first epoch, then of the second, …
+};
+
+// Samples from the largest class to the smallest, or spread over a set without classes. `weight` is
+// what boosted operations take for every sample.
+std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan, uint64_t seed,
+                                     int64_t samples, int64_t epochs, double weight);
+
+}  // namespace gh::host
