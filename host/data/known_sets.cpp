@@ -10,11 +10,11 @@ struct KnownSet {
 constexpr KnownSet kKnown[] = {
     // Patterns of choices out of CIFAR-100 train.
     {"sha256:31ae8648d7d7d2e7e878e4cea3f214ac5ebce1150d073dd86d3247c287d81159",
-     "CIFAR-100-LT, exp, R = 100, seed 0: 10,847 images, as published with GH"},
+     "the choice of CIFAR-100-LT with R = 100 published with GH: 10,847 images, by class and rank"},
     {"sha256:9ccd9ab34b4d89db49d313304b19195f17fdd551b5fb0d8bee6a619bff74036a",
-     "CIFAR-100-LT, exp, R = 50, seed 0: 12,608 images, as published with GH"},
+     "the choice of CIFAR-100-LT with R = 50 published with GH: 12,608 images, by class and rank"},
     {"sha256:b1f631555d4bc995c543d9258668c4aee5886b30ba9c2cde00756049933c436b",
-     "CIFAR-100-LT, exp, R = 10, seed 0: 19,573 images, as published with GH"},
+     "the choice of CIFAR-100-LT with R = 10 published with GH: 19,573 images, by class and rank"},
     // Lists of "path label" lines; the pictures themselves are not part of the fingerprint.
     {"sha256:d1590191cf8a71fada7b1aaedaa2d139a2aea93ff2f1b755319d0bd8dbaa55d5",
      "ImageNet-LT test, a list of 50,000 images"},

@@ -60,12 +60,13 @@ constexpr Param kGroup[] = {
              "standard deviation of the Gaussian noise added to samples that are vectors")
         .at_least(0),
 };
+constexpr const char* kForEveryGroup = "for every group; tables of a group may stand here likewise";
 constexpr Param kSpreadKeys[] = {
-    gh::integer("count", nullptr, "for every group, as all that follows").optional(),
-    gh::integer("size", nullptr, "").optional(),
-    gh::real("flip", nullptr, "").optional(),
-    gh::real("grayscale", nullptr, "").optional(),
-    gh::real("noise", nullptr, "").optional(),
+    gh::integer("count", nullptr, kForEveryGroup).optional(),
+    gh::integer("size", nullptr, kForEveryGroup).optional(),
+    gh::real("flip", nullptr, kForEveryGroup).optional(),
+    gh::real("grayscale", nullptr, kForEveryGroup).optional(),
+    gh::real("noise", nullptr, kForEveryGroup).optional(),
 };
 constexpr Param kPlain[] = {
     gh::integer("size", nullptr, "side of the square a picture becomes")
@@ -252,11 +253,11 @@ TableSpec make_views() {
   for (TableSpec& spec : view_operations(Presence::optional))
     if (spec.name == "crop" || spec.name == "normalize") plain_tables.push_back(std::move(spec));
   std::vector<TableSpec> tables = view_operations(Presence::spread);
+  tables.push_back(host("group", Presence::list, "Views of one kind; any number of groups",
+                        read_schema(kGroup), view_operations(Presence::optional)));
   tables.push_back(host("plain", Presence::implied,
                         "What evaluators see; follows the first group where nothing is written",
                         read_schema(kPlain), std::move(plain_tables)));
-  tables.push_back(host("group", Presence::list, "Views of one kind; any number of groups",
-                        read_schema(kGroup), view_operations(Presence::optional)));
   TableSpec views = host("views", Presence::implied, "What the method sees of a sample",
                          std::move(keys), std::move(tables));
   views.expand = expand_views;
@@ -426,7 +427,7 @@ void the_long_tail_has_what_its_law_reads(const Table& resolved, Diagnostics& ou
     if (given == (key == wanted)) continue;
     out.error(locate(resolved, given ? path : "data.longtail"), path,
               given ? fmt::format("law \"{}\" does not read it; remove it or change the law", *law)
-                    : fmt::format("law \"{}\" needs it", *law));
+                    : fmt::format("missing; law \"{}\" needs it", *law));
   }
 }
 
@@ -451,6 +452,12 @@ constexpr Rule kRules[] = {run_has_a_name,
 // ---- listing ----
 
 void list_tables(const TableSpec& spec, const std::string& path, std::vector<HostTable>& out) {
+  // A table that may stand in several places is listed once.
+  const auto listed = [&](const TableSpec& table) {
+    return std::any_of(out.begin(), out.end(), [&](const HostTable& t) {
+      return t.path.ends_with("." + table.name) && t.doc.starts_with(table.doc);
+    });
+  };
   const bool list = spec.presence == TableSpec::Presence::list;
   if (spec.variants.empty()) out.push_back({path, spec.doc, spec.own_keys(), list});
   for (const Variant& variant : spec.variants) {
@@ -461,7 +468,9 @@ void list_tables(const TableSpec& spec, const std::string& path, std::vector<Hos
     keys.insert(keys.end(), variant.keys.begin(), variant.keys.end());
     out.push_back({path, fmt::format("{}: {}", spec.doc, variant.doc), std::move(keys), list});
   }
-  for (const TableSpec& table : spec.tables) list_tables(table, join_path(path, table.name), out);
+  for (const TableSpec& table : spec.tables)
+    if (table.presence != Presence::spread && !listed(table))
+      list_tables(table, join_path(path, table.name), out);
 }
 
 }  // namespace

@@ -367,12 +367,12 @@ TEST_CASE("the published CIFAR-100-LT subsets are known by name", "[parity]") {
   const at::Tensor& labels = file->at("labels");
   for (const auto& [ratio, images] : expected)
     CHECK(host::known_set(host::pattern_of(labels, file->at("indices_R" + ratio))) ==
-          "CIFAR-100-LT, exp, R = " + ratio + ", seed 0: " + images +
-              " images, as published with GH");
+          "the choice of CIFAR-100-LT with R = " + ratio + " published with GH: " + images +
+              " images, by class and rank");
   // In whatever order the samples lie: here class by class.
   const at::Tensor sorted = balanced(100, 500);
   CHECK(host::known_set(host::pattern_of(sorted, thin(sorted, {.law = "exp", .ratio = 100})))
-            .starts_with("CIFAR-100-LT, exp, R = 100"));
+            .starts_with("the choice of CIFAR-100-LT with R = 100"));
   const at::Tensor shorter = file->at("indices_R10").slice(0, 1);
   CHECK(host::known_set(host::pattern_of(labels, shorter)).empty());
   CHECK(host::known_set("").empty());

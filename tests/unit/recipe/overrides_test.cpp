@@ -41,7 +41,7 @@ TEST_CASE("overrides set, add and remove") {
       {{"~data.longtail"}, "data.longtail", ""},
       {{"~data.longtail", "data.longtail={ratio = 5}"}, "data.longtail.ratio", "5.0"},
       {{"~data.longtail", "+data.longtail.ratio=5"}, "data.longtail.law", "\"exp\""},
-      {{"~views", "views.count=5"}, "views.count", "5"},  // every recipe has [views]
+      {{"~views", "views.count=5"}, "views.group.0.count", "5"},  // every recipe has [views]
       {{"~train.schedule", "train.schedule.id=cosine"}, "train.schedule.id", "\"cosine\""},
       {{"~harmonize", "~train.schedule", "~eval"}, "harmonize", ""},
       {{"method={id = \"barlow\"}"}, "method.lambda", "0.005"},

@@ -19,8 +19,19 @@ samples = 100
 cache = ")" + cache + R"("
 
 [views]
+
+[[views.group]]
 count = 2
+flip = 0.0
+grayscale = 0.0
 noise = 0.0
+
+[views.plain]
+
+[loader]
+threads = 0
+prefetch = 3
+on_error = "stop"
 
 [backbone]
 id = "mlp"
@@ -64,7 +75,7 @@ TEST_CASE("host tables have the defaults that the design gives them") {
   CHECK(r.text("data.longtail.law") == "step");
   CHECK(r.real("data.longtail.ratio") == 100.0);
   CHECK(r.integer("data.longtail.seed") == 0);
-  CHECK(r.integer("views.count") == 3);
+  CHECK(r.integer("views.group.0.count") == 3);
   CHECK(r.integer("harmonize.warm_up") == 5);
   CHECK(r.integer("harmonize.ramp") == 10);
   CHECK(r.real("harmonize.weight") == 1.0);
@@ -169,7 +180,10 @@ TEST_CASE("the host's tables can be listed with docs") {
     }
   }
   CHECK(paths ==
-        " data views backbone method harmonize harmonize.structure harmonize.allocator train "
+        " data views views.group views.group.crop views.group.crop views.group.crop "
+        "views.group.crop views.group.jitter views.group.blur views.group.solarize "
+        "views.group.boost views.group.cutout views.group.normalize views.plain loader "
+        "backbone method harmonize harmonize.structure harmonize.allocator train "
         "train.optimizer "
         "train.optimizer train.schedule train.schedule train.schedule eval ");
 }

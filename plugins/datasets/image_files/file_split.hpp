@@ -1,0 +1,52 @@
+// A split whose samples are image files: what the three data sets of this plugin open.
+#pragma once
+
+#include "path_list.hpp"
+
+#include "gh/dataset.hpp"
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace image_files {
+
+struct Samples {
+  PathList paths;
+  at::Tensor targets;  // [N] int64 (classes) or float64 (real)
+  std::vector<std::string> class_names;
+};
+
+// What a fingerprint says about each sample.
+enum class Listing {
+  published,  // "path label\n": the digest of a clean list file is that of the file itself
+  with_sizes  // "path\tlabel\tbytes\n"
+};
+
+at::Tensor to_tensor(const std::vector<int64_t>& labels);
+at::Tensor to_tensor(const std::vector<double>& targets);
+
+class FileSplit final : public gh::Split {
+ public:
+  FileSplit(std::string root, Samples samples, Listing listing);
+
+  int64_t size() const override { return samples_.paths.size(); }
+  gh::TargetKind target_kind() const override;
+  at::Tensor targets() const override { return samples_.targets; }
+  std::vector<std::string> class_names() const override { return samples_.class_names; }
+  std::vector<int64_t> sample_shape() const override { return {}; }
+  void read(int64_t index, gh::SampleSink& sink) const override;
+  std::string fingerprint() const override;
+
+ private:
+  std::string file(int64_t index) const;
+  std::string target_text(int64_t index) const;
+
+  std::string root_;
+  Samples samples_;
+  Listing listing_;
+  mutable std::once_flag digested_;
+  mutable std::string fingerprint_;
+};
+
+}  // namespace image_files
