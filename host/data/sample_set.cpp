@@ -50,6 +50,23 @@ class Probe final : public SampleSink {
   int height = 0, width = 0;
 };
 
+// Looks at the first sample that can be read; what is wrong with others shows when they are wanted.
+Probe probe_samples(const SampleSet& set) {
+  constexpr int64_t kTries = 100;
+  for (int64_t i = 0;; ++i) {
+    try {
+      Probe probe;
+      set.read(i, probe);
+      require(probe.kind != Probe::Kind::nothing, ErrorCode::internal,
+              "the data set handed over no sample");
+      return probe;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::io && i + 1 < std::min(kTries, set.size())) continue;
+      fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what());
+    }
+  }
+}
+
 // Copies samples of one shape into rows of a table.
 class RowSink final : public SampleSink {
  public:
@@ -141,14 +158,7 @@ SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_
     set.size_ = set.chosen_.size(0);
   }
 
-  Probe probe;
-  try {
-    set.read(0, probe);
-  } catch (const Error& error) {
-    fail(error.code(), "split '", name, "', sample ", set.position(0), ": ", error.what());
-  }
-  require(probe.kind != Probe::Kind::nothing, ErrorCode::internal, "split '", name, "', sample ",
-          set.position(0), ": the data set handed over no sample");
+  const Probe probe = probe_samples(set);
   set.pictures_ = probe.kind != Probe::Kind::vector;
   if (!set.pictures_) set.load_vectors();
   const std::size_t bytes = std::size_t{3} * probe.height * probe.width * set.size_;

@@ -93,6 +93,25 @@ class Pull : public gh::TwoViewMethod {
   }
 };
 
+// Asks for boosted views of every second sample, and logs whose two views differ.
+class Booster : public Pull {
+ public:
+  using Pull::Pull;
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    const at::Tensor differs =
+        (batch.views[0] != batch.views[1]).flatten(1).any(1).to(at::kDouble);
+    const at::Tensor odd = batch.indices.remainder(2).to(at::kDouble);
+    host().log("odd_differ", (differs * odd).sum().item<double>());
+    host().log("even_differ", (differs * (1 - odd)).sum().item<double>());
+    Pull::step(batch, step);
+  }
+  void end_epoch(gh::Host& host) override {
+    if (host.facts().per_sample.empty()) return;
+    const at::Tensor numbers = at::arange(host.facts().samples, at::kLong);
+    host.publish_per_sample("strength", 1 - numbers.remainder(2));
+  }
+};
+
 class Nothing : public gh::Evaluator {
  public:
   explicit Nothing(const gh::Params&) {}
@@ -112,6 +131,7 @@ constexpr gh::Component kComponents[] = {
     gh::describe<Count>("zoo_count", "five numbers"),
     gh::describe<Count>("zoo_needy", "a data set that must be told where it is", kNeedy),
     gh::describe<Pull>("zoo_pull", "pulls two views together", kPull),
+    gh::describe<Booster>("zoo_booster", "boosts the views of every second sample", kPull),
     gh::describe<Nothing>("zoo_nothing", "evaluates nothing"),
 };
 

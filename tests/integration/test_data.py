@@ -1,0 +1,193 @@
+"""Pictures: data commands, and runs on the drawn shapes and on files made here."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import unittest
+
+from ghhost_case import GHHOST, SOURCE, GhhostCase
+
+SHAPES = SOURCE / "recipes/shapes.toml"
+SMALL = ["data.per_class=20", "data.test_per_class=5", "data.longtail.ratio=4", "train.epochs=2", "train.batch=16",
+         "train.threads=1"]
+ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_good.so"
+
+
+def small_jpeg():
+    """A grey 8×8 baseline JPEG: tables of the standard's annex K, one block whose coefficients are all zero."""
+    luma = bytes([16] * 64)
+    dc_bits, dc_values = bytes([0, 1, 5, 1, 1, 1, 1, 1, 1] + [0] * 7), bytes(range(12))
+    ac_bits, ac_values = bytes([1] + [0] * 15), bytes([0])
+    segment = lambda marker, body: bytes([0xff, marker]) + (len(body) + 2).to_bytes(2, "big") + body
+    return (b"\xff\xd8" + segment(0xdb, b"\0" + luma) + segment(0xc0, bytes([8, 0, 8, 0, 8, 1, 1, 0x11, 0])) +
+            segment(0xc4, b"\0" + dc_bits + dc_values) + segment(0xc4, b"\x10" + ac_bits + ac_values) +
+            segment(0xda, bytes([1, 1, 0, 0, 63, 0])) + bytes([0b00011111]) + b"\xff\xd9")
+
+
+class ImageFolder(GhhostCase):
+    def setUp(self):
+        super().setUp()
+        self.root = self.dir / "pictures"
+        for split, count in (("train", 6), ("test", 2)):
+            for name in ("ant", "bee"):
+                folder = self.root / split / name
+                folder.mkdir(parents=True)
+                for i in range(count):
+                    (folder / f"{i}.jpg").write_bytes(small_jpeg())
+        self.recipe = self.write("folder.toml", f'''
+name = "folder"
+data = {{ id = "image_folder", root = "{self.root}" }}
+views = {{ preset = "simclr-32" }}
+backbone = {{ id = "mlp" }}
+method = {{ id = "simclr" }}
+train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0.1 }} }}
+''')
+
+    def break_one(self):
+        victim = self.root / "train/bee/3.jpg"
+        victim.write_bytes(victim.read_bytes()[:-10])
+        return victim
+
+    def test_check_counts_and_reads(self):
+        done = self.ghhost("data", "check", self.recipe)
+        self.assertIn("train: 12 samples", done.stdout)
+        self.assertIn("2 classes of 6 samples each", done.stdout)
+        self.assertIn("every sample can be read", done.stdout)
+        train, test = json.loads(self.ghhost("data", "check", self.recipe, "--json").stdout)
+        self.assertEqual((train["samples"], test["samples"]), (12, 4))
+        self.assertEqual(train["class_counts"], [6, 6])
+        self.assertEqual(train["pictures"]["largest_side"], 8)
+        self.assertRegex(train["fingerprint"], "^sha256:[0-9a-f]{64}$")
+
+    def test_check_names_a_broken_file_and_goes_on(self):
+        victim = self.break_one()
+        (self.root / "train/ant/0.jpg").write_bytes(b"")
+        (self.root / "test/ant/0.jpg").write_bytes(b"<html>not here</html>")
+        done = self.ghhost("data", "check", self.recipe, expect=65)
+        self.assertIn("2 of 12 samples cannot be read", done.stdout)
+        self.assertRegex(done.stdout, re.escape(str(victim)) + ": .*truncated")
+        self.assertIn("0.jpg is empty", done.stdout)
+        self.assertIn("HTML", done.stdout)
+        self.ghhost("data", "check", self.recipe, "--quick")
+
+    def test_a_broken_file_stops_a_run_with_its_name_and_leaves_the_directory(self):
+        victim = self.break_one()
+        done = self.ghhost("run", self.recipe, "--out", self.dir / "run", expect=74)
+        self.assertIn(str(victim), done.stderr)
+        self.assertEqual(self.status(self.dir / "run")["state"], "failed")
+
+    def test_a_broken_file_can_be_skipped_and_is_counted(self):
+        victim = self.break_one()
+        runs = []
+        for threads in (1, 3):
+            runs.append(self.dir / f"run{threads}")
+            done = self.ghhost("run", self.recipe, "loader.on_error=skip", f"loader.threads={threads}", "--out", runs[-1])
+            self.assertEqual(done.stderr.count(str(victim)), 1)
+        self.assertEqual([line["skipped"] for line in self.metrics(runs[0])], [1, 1])
+        self.assertEqual(self.metrics(runs[0]), self.metrics(runs[1]))
+
+    def test_what_is_missing_is_said_before_training(self):
+        self.recipe.write_text(self.recipe.read_text().replace(str(self.root), str(self.dir / "nowhere")))
+        done = self.ghhost("run", self.recipe, "--out", self.dir / "run", expect=66)
+        self.assertIn("nowhere", done.stderr)
+        self.assertFalse((self.dir / "run").exists())
+        self.ghhost("data", "check", self.recipe, expect=66)
+
+    def test_pictures_without_a_size_are_refused_with_advice(self):
+        done = self.ghhost("run", self.recipe, "~views", expect=78)
+        self.assertIn('views.preset = "simclr-32"', done.stderr)
+
+    def test_preview_is_one_page_of_pictures(self):
+        done = self.ghhost("data", "preview", self.recipe, "--samples", "2", "--epochs", "3", "--out", "sheet.html")
+        page = (self.dir / "sheet.html").read_text()
+        self.assertEqual(done.stdout.strip(), str(self.dir / "sheet.html"))
+        self.assertEqual(page.count("data:image/png;base64,"), 2 * (1 + 3 * 2))
+        self.assertIn("ant (6 samples), 8 × 8", page)
+        self.assertNotIn("://", re.sub(r"base64,[^\"]*", "", page))
+
+
+class Shapes(GhhostCase):
+    def run_shapes(self, out, *overrides, **options):
+        self.ghhost("run", SHAPES, *SMALL, *overrides, "--out", self.dir / out, **options)
+        return self.dir / out
+
+    def test_loader_threads_and_prefetch_change_nothing(self):
+        a = self.run_shapes("a", "loader.threads=1", "loader.prefetch=1")
+        b = self.run_shapes("b", "loader.threads=4", "loader.prefetch=7")
+        self.assertEqual((a / "state.safetensors").read_bytes(), (b / "state.safetensors").read_bytes())
+        self.assertEqual(self.metrics(a), self.metrics(b))
+        time = json.loads((a / "metrics.jsonl").read_text().splitlines()[-1])["time"]
+        self.assertGreaterEqual(time["waited_for_data"], 0)
+
+    def test_the_choice_of_samples_is_saved_and_can_be_used_again(self):
+        a = self.run_shapes("a")
+        data = json.loads((a / "data.json").read_text())
+        self.assertRegex(data["chosen_fingerprint"], "^sha256:")
+        self.assertEqual(len(data["chosen"]), data["samples"])
+        again = f'data.longtail={{law="file", file="{a / "data.json"}"}}'
+        overrides = [o for o in SMALL if "longtail" not in o]
+        self.ghhost("run", SHAPES, *overrides, again, "--out", self.dir / "b")
+        self.assertEqual((a / "state.safetensors").read_bytes(), (self.dir / "b/state.safetensors").read_bytes())
+
+    def test_the_resolved_recipe_with_its_views_runs_again_to_the_same_end(self):
+        a = self.run_shapes("a", "views.blur={p=0.5}", "views.crop.filter=bicubic")
+        self.ghhost("run", a / "recipe.toml", "--out", self.dir / "b")
+        self.assertEqual((a / "state.safetensors").read_bytes(), (self.dir / "b/state.safetensors").read_bytes())
+
+    def test_what_a_method_publishes_reaches_the_views_of_the_next_epoch(self):
+        # Nothing but boosted operations is random, so that the views of a sample differ only if it is boosted.
+        recipe = self.write("boost.toml", '''
+name = "boost"
+data = { id = "shapes", classes = 4, per_class = 20 }
+views = { count = 2, size = 32, crop = { id = "whole" }, boost = { ops = 3, chance = "weight" } }
+backbone = { id = "mlp" }
+method = { id = "zoo_booster" }
+train = { epochs = 3, batch = 80, threads = 1, optimizer = { id = "sgd", lr = 0.01 } }
+''')
+        self.ghhost("--plugin", ZOO, "run", recipe, "--out", self.dir / "run")
+        first, second, third = self.metrics(self.dir / "run")
+        self.assertEqual((first["even_differ"], first["odd_differ"]), (0, 0))
+        for later in (second, third):
+            self.assertGreater(later["even_differ"], 30)
+            self.assertEqual(later["odd_differ"], 0)
+        self.assertIn(b"views.strength", (self.dir / "run/state.safetensors").read_bytes()[:20000])
+
+    def test_multi_crop_reaches_a_method_that_takes_it_or_is_refused(self):
+        done = self.ghhost("run", SHAPES, *SMALL, "views={preset=\"swav-multicrop\"}", "--out", self.dir / "a", expect=78)
+        self.assertIn("views", done.stderr)
+
+    def test_vectors_have_no_pictures_to_preview(self):
+        done = self.ghhost("data", "preview", SOURCE / "recipes/toy.toml", expect=1)
+        self.assertIn("vectors", done.stderr)
+        self.assertIn("train: ", self.ghhost("data", "check", SOURCE / "recipes/toy.toml").stdout)
+
+    def test_recipes_of_the_plugins_are_valid(self):
+        for recipe in sorted((SOURCE / "plugins/datasets").glob("*/recipe.toml")):
+            self.ghhost("check", recipe)
+
+
+class RealData(GhhostCase):
+    """The data that lie beside the repository during development; skipped elsewhere."""
+
+    def setUp(self):
+        super().setUp()
+        self.data = pathlib.Path(os.environ.get("GH_DATA", SOURCE.parent / "shared/data"))
+
+    def unpack(self, name):
+        if not (self.data / name).exists():
+            self.skipTest(f"{name} is not in {self.data}; set GH_DATA")
+        shutil.unpack_archive(self.data / name, self.dir / "data")
+
+    def test_cub_sample(self):
+        self.unpack("cub-200-longtail-sample.tar")
+        recipe = SOURCE / "plugins/datasets/image_files/recipe.toml"
+        train, test = json.loads(
+            self.ghhost("data", "check", recipe, f"data.root={self.dir / 'data'}", "--json").stdout)
+        self.assertEqual((train["samples"], len(train["class_counts"]), train["unreadable"]), (224, 20, []))
+        self.assertEqual((max(train["class_counts"]), min(train["class_counts"])), (30, 2))
+        self.assertEqual((test["samples"], test["unreadable"]), (100, []))
+
+
+if __name__ == "__main__":
+    unittest.main()
