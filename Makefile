@@ -44,6 +44,7 @@ install: build
 
 bench: build
 	@bench/startup.py
+	@bench/views.py
 
 clean:
 	@rm -rf build build-asan

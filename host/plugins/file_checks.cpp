@@ -3,15 +3,14 @@
 #include "plugins/file_descriptor.hpp"
 #include "plugins/plugin_error.hpp"
 
+#include "gh/digest.hpp"
 #include "gh/error.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -66,16 +65,6 @@ std::vector<std::byte> read_all(int fd, off_t size) {
 
 }  // namespace
 
-std::string sha256_hex(std::span<const std::byte> bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int length = 0;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr) != 1)
-    fail(ErrorCode::internal, "OpenSSL has no SHA-256");
-  std::string text;
-  for (unsigned int i = 0; i < length; ++i) text += fmt::format("{:02x}", digest[i]);
-  return text;
-}
-
 void check_permissions(const fs::path& absolute_file) {
   const auto refuse = [](const fs::path& path, mode_t mode) {
     throw PluginRefused(
@@ -113,7 +102,10 @@ FileContent read_checked(const fs::path& file) {
     refuse_unreadable(fmt::format("{} bytes, more than 1 GiB", s.st_size));
   content.identity = identity_of(s);
   content.bytes = read_all(fd.get(), s.st_size);
-  content.sha256 = sha256_hex(content.bytes);
+  content.sha256 =
+      Digest()
+          .add({reinterpret_cast<const uint8_t*>(content.bytes.data()), content.bytes.size()})
+          .hex();
   return content;
 }
 

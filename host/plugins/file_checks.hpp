@@ -38,6 +38,4 @@ void check_permissions(const std::filesystem::path& absolute_file);
 // file_changed when `file` is no longer what was read.
 void check_unchanged(const FileContent& content);
 
-std::string sha256_hex(std::span<const std::byte> bytes);
-
 }  // namespace gh::host

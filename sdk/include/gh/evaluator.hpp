@@ -30,7 +30,9 @@ struct FeatureRequest {
   FeatureLevel level = FeatureLevel::backbone;
   std::string_view split = "train";  // "train": the thinned training set; "train:full": before
                                      // thinning; else the data set's
-  std::string_view views = "plain";  // a pipeline of the recipe, or "plain"
+  // "plain": without augmentation; "train": the method's first view; or a preset of [views], with
+  // the recipe's normalisation.
+  std::string_view views = "plain";
 };
 
 // Host to plugin; later minors append.

@@ -99,7 +99,8 @@ class GH_API Host {
   virtual at::Tensor embed_all(std::string_view views,
                                const std::function<at::Tensor(const at::Tensor&)>& embed) = 0;
 
-  // A value per training sample, [samples], for the view pipeline of the coming epoch ("strength").
+  // A value in 0 … 1 per training sample, [samples], for the view pipeline of the coming epoch
+  // ("strength": how likely and how strong boosted operations are). Before the first, all are 0.
   // Same on all ranks. The host keeps it in the checkpoint. A name that is not in
   // RunFacts::per_sample is an error (unsupported).
   virtual void publish_per_sample(std::string_view name, const at::Tensor& values) = 0;
