@@ -141,7 +141,7 @@ void Loader::work() {
     lock.lock();
     --busy_;
     next->slot->missing -= next->end - next->begin;
-    if (next->slot->missing == 0 || busy_ == 0) done_.notify_all();
+    if (next->slot->missing == 0 || (resetting_ && busy_ == 0)) done_.notify_all();
   }
 }
 
@@ -245,7 +245,9 @@ at::Tensor Loader::on_device(const at::Tensor& view, const ViewGroup& group) con
 void Loader::reset() {
   std::unique_lock lock(mutex_);
   for (const std::shared_ptr<Pass>& pass : passes_) pass->claimed = pass->samples.size();
+  resetting_ = true;
   done_.wait(lock, [&] { return busy_ == 0; });
+  resetting_ = false;
   passes_.clear();
   holding_ = false;
   released_ = queued_;

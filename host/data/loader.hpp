@@ -130,6 +130,7 @@ class Loader {
   int64_t released_ = 0;  // batches whose slots may be filled again
   bool holding_ = false;  // the caller has a batch
   int busy_ = 0;          // threads that make samples
+  bool resetting_ = false;
   bool stop_ = false;
   double waited_ = 0;
   std::vector<std::thread> threads_;

@@ -58,7 +58,8 @@ std::string shown_original(const InterleavedImage& picture) {
     return std::max(1, static_cast<int>(int64_t{side} * kLargestOriginal / longest));
   };
   std::vector<uint8_t> memory;
-  const Columns columns = to_columns(picture.pixels, picture.height, picture.width, 3, memory);
+  const Columns columns = to_columns({picture.pixels.data(), picture.width, 3},
+                                     {0, 0, picture.height, picture.width}, memory);
   const int height = scaled(picture.height), width = scaled(picture.width);
   PlanarImage small;
   Resampler().run(columns,

@@ -22,15 +22,16 @@ std::size_t memory_limit() {
 
 constexpr int kLargestSide = 1 << 20;
 
-void put_columns(std::span<const uint8_t> pixels, int height, int width, int64_t channels,
-                 uint8_t* out) {
-  const std::size_t area = static_cast<std::size_t>(height) * width;
+void put_columns(const PixelRows& rows, const Box& box, uint8_t* out) {
+  const std::size_t area = static_cast<std::size_t>(box.height) * box.width;
   uint8_t* const planes[3] = {out, out + area, out + 2 * area};
-  if (channels == 3) {
-    kernels().transpose_rgb(pixels.data(), 3 * width, height, width, planes, height);
+  const std::ptrdiff_t stride = std::ptrdiff_t{rows.width} * rows.channels;
+  const uint8_t* first = rows.pixels + box.top * stride + std::ptrdiff_t{box.left} * rows.channels;
+  if (rows.channels == 3) {
+    kernels().transpose_rgb(first, stride, box.height, box.width, planes, box.height);
     return;
   }
-  kernels().transpose(pixels.data(), width, height, width, planes[0], height);
+  kernels().transpose(first, stride, box.height, box.width, planes[0], box.height);
   for (int c = 1; c < 3; ++c) std::copy_n(planes[0], area, planes[c]);
 }
 
@@ -116,16 +117,11 @@ void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t widt
           pixels.size(), " bytes");
 }
 
-Columns to_columns(std::span<const uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
-                   std::vector<uint8_t>& out) {
-  expect_pixels(pixels, height, width, channels);
-  Columns columns;
-  columns.height = static_cast<int>(height);
-  columns.width = static_cast<int>(width);
-  columns.stride = height;
-  const std::size_t area = static_cast<std::size_t>(height) * width;
+Columns to_columns(const PixelRows& rows, const Box& box, std::vector<uint8_t>& out) {
+  Columns columns{box.height, box.width, box.height, {}};
+  const std::size_t area = static_cast<std::size_t>(box.height) * box.width;
   if (out.size() < 3 * area + kBlock) out.resize(3 * area + kBlock);
-  put_columns(pixels, columns.height, columns.width, channels, out.data());
+  put_columns(rows, box, out.data());
   for (int c = 0; c < 3; ++c) columns.plane[c] = out.data() + c * area;
   return columns;
 }
@@ -193,7 +189,7 @@ void SampleSet::load_pictures(int height, int width) {
   sink.on_pixels = [&](std::span<const uint8_t> values, int64_t h, int64_t w, int64_t channels) {
     require(h == height && w == width, ErrorCode::shape, "a picture of ", h, " × ", w,
             " in a split that announced ", height, " × ", width);
-    put_columns(values, height, width, channels, row);
+    put_columns({values.data(), width, static_cast<int>(channels)}, {0, 0, height, width}, row);
   };
   read_all(*this, sink, [&](int64_t i) { row = bytes.data() + i * stride; });
   bytes_ = std::move(bytes);

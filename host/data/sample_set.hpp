@@ -66,9 +66,11 @@ class SampleSet {
 void expect_pixels(std::span<const uint8_t> pixels, int64_t height, int64_t width,
                    int64_t channels);
 
-// Grey or RGB rows as three planes of columns; `out` is filled and described. Throws gh::Error
-// (shape) for other numbers of channels.
-Columns to_columns(std::span<const uint8_t> pixels, int64_t height, int64_t width, int64_t channels,
-                   std::vector<uint8_t>& out);
+// `box` of rows of grey or RGB pixels as three planes of columns; `out` is filled and described.
+struct PixelRows {
+  const uint8_t* pixels;  // [height][width][channels]
+  int width, channels;
+};
+Columns to_columns(const PixelRows& rows, const Box& box, std::vector<uint8_t>& out);
 
 }  // namespace gh::host

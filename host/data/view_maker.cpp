@@ -58,17 +58,19 @@ void ViewMaker::vector(std::span<const float>) {
 
 void ViewMaker::pixels(std::span<const uint8_t> values, int64_t height, int64_t width,
                        int64_t channels) {
-  const Columns columns = to_columns(values, height, width, channels, columns_);
-  draw({columns.height, columns.width});
-  render(columns, 0, 0);
+  expect_pixels(values, height, width, channels);
+  const Box part = draw({static_cast<int>(height), static_cast<int>(width)});
+  render(to_columns({values.data(), static_cast<int>(width), static_cast<int>(channels)}, part,
+                    columns_),
+         part.top, part.left);
 }
 
 void ViewMaker::encoded(std::span<const uint8_t> bytes, std::string_view origin) {
   try {
     const Box part = draw(decoder_.open(bytes));
     decoder_.read(part, decoded_);
-    render(to_columns({decoded_.pixels.data(), std::size_t{3} * decoded_.height * decoded_.width},
-                      decoded_.height, decoded_.width, 3, columns_),
+    render(to_columns({decoded_.pixels.data(), decoded_.width, 3},
+                      {0, 0, decoded_.height, decoded_.width}, columns_),
            part.top, part.left);
   } catch (const Error& error) {
     fail(error.code(), origin, ": ", error.what());

@@ -1,6 +1,7 @@
 // The kernels in plain C++: the reference for the vectorised ones, and what old processors run.
-#include "image/hsv.hpp"
 #include "image/kernels.hpp"
+
+#include <array>
 
 namespace gh::host {
 namespace {
@@ -84,6 +85,23 @@ void saturate(uint8_t* r, uint8_t* g, uint8_t* b, std::size_t n, float factor) {
     b[i] = blended(b[i], grey, factor);
   }
 }
+
+// Pillow's 8-bit HSV: what depends on one byte only is tabulated.
+struct HsvTables {
+  std::array<float, 256> fraction;    // of the sixth of the circle a hue lies in
+  std::array<float, 256> saturation;  // s / 255
+};
+
+constexpr HsvTables make_hsv_tables() {
+  HsvTables t{};
+  for (int i = 0; i < 256; ++i) {
+    const double sixth = static_cast<float>(i) * 6.0 / 255.0;
+    t.fraction[i] = static_cast<float>(sixth - static_cast<float>(static_cast<int>(sixth)));
+    t.saturation[i] = static_cast<float>(static_cast<float>(i) / 255.0);
+  }
+  return t;
+}
+constexpr HsvTables kHsv = make_hsv_tables();
 
 struct Hsv {
   int h, s, v;

@@ -1,4 +1,4 @@
-// A well-behaved plugin with one component of each kind, as small as they get: what the zoo's
+// A well-behaved plugin with a component or two of each kind, as small as they get: what the zoo's
 // visitors must still be able to load, and what the conformance checks must find nothing wrong
 // with.
 #include "gh/component.hpp"
