@@ -188,6 +188,16 @@ class RealData(GhhostCase):
         self.assertEqual((max(train["class_counts"]), min(train["class_counts"])), (30, 2))
         self.assertEqual((test["samples"], test["unreadable"]), (100, []))
 
+    def test_cifar_100(self):
+        self.unpack("cifar-100-binary.tar.xz")
+        recipe = SOURCE / "plugins/datasets/cifar/recipe.toml"
+        for ratio, samples in ((100, 10847), (50, 12608), (10, 19573)):
+            train, test = json.loads(self.ghhost("data", "check", recipe, f"data.root={self.dir / 'data'}",
+                                                 f"data.longtail.ratio={ratio}", "--quick", "--json").stdout)
+            self.assertEqual((train["samples"], test["samples"]), (samples, 10000))
+            self.assertEqual((train["class_counts"][0], train["class_counts"][99]), (500, 500 // ratio))
+            self.assertIn(f"R = {ratio} published with GH", train["chosen_known_as"])
+
 
 if __name__ == "__main__":
     unittest.main()
