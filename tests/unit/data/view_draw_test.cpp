@@ -67,6 +67,14 @@ TEST_CASE("crops have uniform area, log-uniform shape and uniform place") {
   CHECK_UNIFORM(left, 0, 1);
 }
 
+TEST_CASE("crops reach every edge") {
+  std::map<std::pair<int, int>, int> places;
+  each_draw(random_resized(0.4, 0.5), {3, 3}, 0, [&](const ViewDraw& d) {
+    if (d.crop.height == 2 && d.crop.width == 2) ++places[{d.crop.top, d.crop.left}];
+  });
+  CHECK(places.size() == 4);
+}
+
 TEST_CASE("crops of a picture too long for any try are its middle") {
   each_draw(random_resized(0.9, 1.0), {30, 3000}, 0, [](const ViewDraw& d) {
     REQUIRE(d.crop == Box{0, 1480, 30, 40});

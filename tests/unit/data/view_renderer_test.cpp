@@ -3,6 +3,7 @@
 #include "support/vectors.hpp"
 #include "unit/image/planes.hpp"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/zeros.h>
 
 #include <catch2/catch.hpp>
@@ -29,6 +30,14 @@ TEST_CASE("the centre of a resized picture equals torchvision's", "[parity]") {
   group.crop = {.kind = CropPlan::Kind::centre, .short_side = 40};
   for (const std::string name : {"img0", "img1", "img2"})
     CHECK(view_of(file->at(name), group, {}).equal(file->at(name + "_resize40_crop32")));
+}
+
+TEST_CASE("a centre that falls between pixels goes to the even one") {
+  const at::Tensor image = at::arange(40 * 55 * 3).to(at::kByte).view({40, 55, 3});
+  ViewGroup group;
+  group.size = 32;
+  group.crop = {.kind = CropPlan::Kind::centre, .short_side = 40};
+  CHECK(view_of(image, group, {}).equal(image.slice(0, 4, 36).slice(1, 12, 44)));  // 11.5
 }
 
 TEST_CASE("cutting from a padded picture equals cutting from torchvision's", "[parity]") {
