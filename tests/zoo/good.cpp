@@ -98,8 +98,7 @@ class Booster : public Pull {
  public:
   using Pull::Pull;
   void step(const gh::Batch& batch, gh::Step& step) override {
-    const at::Tensor differs =
-        (batch.views[0] != batch.views[1]).flatten(1).any(1).to(at::kDouble);
+    const at::Tensor differs = (batch.views[0] != batch.views[1]).flatten(1).any(1).to(at::kDouble);
     const at::Tensor odd = batch.indices.remainder(2).to(at::kDouble);
     host().log("odd_differ", (differs * odd).sum().item<double>());
     host().log("even_differ", (differs * (1 - odd)).sum().item<double>());
