@@ -1,5 +1,5 @@
 #include "data/loader.hpp"
-#include "fake_data.hpp"
+#include "support/fake_data.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>

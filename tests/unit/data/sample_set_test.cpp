@@ -1,5 +1,5 @@
 #include "data/sample_set.hpp"
-#include "fake_data.hpp"
+#include "support/fake_data.hpp"
 
 #include <catch2/catch.hpp>
 
