@@ -66,16 +66,19 @@ const Features& EvaluationRun::features(const FeatureRequest& request) {
   const SampleSet& set = source_.splits.get(std::string(request.split));
   const EvaluationMode evaluation(source_.method);
   const auto encoder = source_.method.encoder();
-  std::vector<at::Tensor> rows;
+  std::vector<at::Tensor> rows, targets;
   FeatureRequest input = request;
   input.level = FeatureLevel::input;
-  each_batch(input, kFeatureBatch, -1, [&](at::Tensor x, const at::Tensor&) {
+  each_batch(input, kFeatureBatch, -1, [&](at::Tensor x, const at::Tensor& y) {
     if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
     if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
     rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+    if (y.defined()) targets.push_back(y);
     return true;
   });
-  Features out{.x = at::cat(rows), .targets = set.targets(), .class_names = set.class_names()};
+  Features out{.x = at::cat(rows),
+               .targets = targets.empty() ? at::Tensor() : at::cat(targets),
+               .class_names = set.class_names()};
   return cache_.emplace(key, std::move(out)).first->second;
 }
 
@@ -101,10 +104,11 @@ void EvaluationRun::each_batch(
   const ViewPlan views = views_named(request.views);
   LoaderOptions options = source_.loader;
   options.views = 1;
-  options.skip_unreadable = false;  // a result is about all samples of a split
   Loader loader(set, views, stream_key(facts().seed, "eval." + evaluator_), options);
   loader.begin({.epoch = std::max<int64_t>(epoch, 0), .order = order, .batch = batch});
   while (const std::optional<LoadedBatch> loaded = loader.next()) {
+    for (const std::string& reason : loaded->skipped)
+      say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
     const at::Tensor y =
         set.targets().defined() ? set.targets().index_select(0, loaded->indices) : at::Tensor();
     if (!use(loaded->views[0], y)) return;

@@ -216,7 +216,6 @@ class Session {
                      }});
     const bool finished = trainer.train();
     console_.finish();
-    trainer.save_state(directory.path() / "state.safetensors");
     if (const auto pictures = host_.pictures(); !pictures.empty())
       directory.write_result(
           {{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}},

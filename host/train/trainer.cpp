@@ -100,11 +100,15 @@ bool Trainer::train() {
   int64_t done = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     begin_stage(stages[i], static_cast<int64_t>(i));
-    if (!run_stage(stages[i])) return false;
+    if (!run_stage(stages[i])) {
+      save_state();
+      return false;
+    }
     parts_.method.ask("end_stage", &SslMethod::end_stage, parts_.host);
     done += stages[i].epochs;
   }
   parts_.console.finish();
+  save_state();  // first: an evaluation that fails must not cost what was learnt
   parts_.evaluate("end", done);
   return true;
 }
@@ -261,7 +265,7 @@ void Trainer::write_metrics(int64_t epoch, double rate, const EpochTime& time) {
                        .waiting = time.waited / std::max(time.seconds, 1e-9)});
 }
 
-void Trainer::save_state(const std::filesystem::path& file) {
+void Trainer::save_state() {
   TensorFile content;
   content.metadata["format"] = "ghhost-state-1";
   StateSaver method(content, "method");
@@ -276,7 +280,7 @@ void Trainer::save_state(const std::filesystem::path& file) {
   }
   if (const auto& weights = parts_.host.weights())
     content.tensors.emplace_back("views.strength", at::tensor(*weights, at::kFloat));
-  write_safetensors(file, content);
+  write_safetensors(parts_.directory.path() / "state.safetensors", content);
 }
 
 }  // namespace gh::host

@@ -39,10 +39,9 @@ struct TrainerParts {
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
-  // False when a signal asked to stop; the state is that of the last finished step either way.
+  // False when a signal asked to stop; the state of the last finished step is saved either way,
+  // before the last evaluation.
   bool train();
-  // Everything remembered: method, optimiser, harmonizer.
-  void save_state(const std::filesystem::path& file);
 
  private:
   struct StagePlan {
@@ -65,6 +64,7 @@ class Trainer {
   };
   void write_metrics(int64_t epoch, double rate, const EpochTime& time);
   void require_complete_state();
+  void save_state();  // everything remembered: method, optimiser, harmonizer
 
   TrainerParts parts_;
   std::unique_ptr<Optimizer> optimizer_;

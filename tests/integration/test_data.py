@@ -87,6 +87,15 @@ train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         self.assertEqual([line["skipped"] for line in self.metrics(runs[0])], [1, 1])
         self.assertEqual(self.metrics(runs[0]), self.metrics(runs[1]))
 
+    def test_what_was_learnt_survives_an_evaluation_that_fails(self):
+        (self.root / "test/bee/1.jpg").write_bytes(b"no picture")
+        run = self.dir / "run"
+        done = self.ghhost("run", self.recipe, '+eval={id="circle", split="test"}', "backbone.features=2",
+                           'method.projector="none"', "--out", run, expect=74)
+        self.assertIn("1.jpg: neither JPEG nor PNG", done.stderr)
+        self.assertEqual(self.status(run)["state"], "failed")
+        self.assertGreater((run / "state.safetensors").stat().st_size, 1000)
+
     def test_what_is_missing_is_said_before_training(self):
         self.recipe.write_text(self.recipe.read_text().replace(str(self.root), str(self.dir / "nowhere")))
         done = self.ghhost("run", self.recipe, "--out", self.dir / "run", expect=66)

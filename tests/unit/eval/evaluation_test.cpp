@@ -27,6 +27,8 @@ struct Fixture {
     return facts;
   }()};
   SplitStore splits{data, 0, train};
+  bool skip = false;
+  std::string said;
 
   EvaluationRun run() {
     return EvaluationRun({.method = method,
@@ -34,10 +36,10 @@ struct Fixture {
                           .splits = splits,
                           .views = views,
                           .plain_views = plain,
-                          .loader = {.threads = 2},
+                          .loader = {.threads = 2, .skip_unreadable = skip},
                           .points = {},
                           .prior = {},
-                          .say = [](Severity, std::string_view) {}},
+                          .say = [this](Severity, std::string_view text) { said += text; }},
                          "test");
   }
 };
@@ -56,6 +58,19 @@ TEST_CASE("features of pictures are those of the plain view, row by row") {
   for (int64_t i = 0; i < 9; ++i) CHECK(thinned.x[i].equal(all.x[f.train.position(i)]));
   CHECK(thinned.targets.equal(f.train.targets()));
   CHECK(run.features({.level = FeatureLevel::embedding, .split = "train"}).x.size(1) == 1);
+}
+
+TEST_CASE("an unreadable picture stops an evaluation, or another stands in with its own label") {
+  Fixture f;
+  f.data = test::files(6, [](int64_t i) { return i == 2; });
+  EvaluationRun strict = f.run();
+  CHECK_THROWS_WITH(strict.features({.split = "train:full"}), Catch::Contains("picture-2.png"));
+  f.skip = true;
+  EvaluationRun run = f.run();
+  const Features& all = run.features({.split = "train:full"});
+  CHECK(all.x[2].equal(all.x[3]));
+  CHECK(all.targets[2].item<int64_t>() == 0);  // of sample 3
+  CHECK(f.said.find("picture-2.png") != std::string::npos);
 }
 
 TEST_CASE("a preset can be asked for by name, and has the recipe's normalisation") {
