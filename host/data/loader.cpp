@@ -98,7 +98,12 @@ std::optional<Loader::Claim> Loader::claim() {
     if (number >= released_ + static_cast<int64_t>(ring_.size())) return std::nullopt;
     const std::size_t begin = batch == 0 ? 0 : pass->ends[batch - 1], end = pass->ends[batch];
     Slot& slot = ring_[static_cast<std::size_t>(number) % ring_.size()];
-    if (pass->claimed == begin) prepare(slot, static_cast<int64_t>(end - begin));
+    if (pass->claimed == begin && !prepare(slot, static_cast<int64_t>(end - begin))) {
+      pass->claimed = end;
+      ++pass->claimed_batches;
+      done_.notify_all();
+      continue;
+    }
     Claim out{pass, &slot, pass->claimed, std::min(end, pass->claimed + grain_),
               pass->claimed - begin};
     pass->claimed = out.end;
@@ -109,8 +114,26 @@ std::optional<Loader::Claim> Loader::claim() {
 }
 
 // Memory for a batch, kept from the batch before in this slot unless it is too small or somebody
-// else holds on to it.
-void Loader::prepare(Slot& slot, int64_t rows) {
+// else holds on to it. False when there is none; the slot then has nothing but the error.
+bool Loader::prepare(Slot& slot, int64_t rows) {
+  slot.indices.assign(rows, 0);
+  slot.missing = static_cast<std::size_t>(rows);
+  slot.error = nullptr;
+  slot.skipped.clear();
+  try {
+    allocate(slot, rows);
+    return true;
+  } catch (const std::exception&) {
+    slot.views.clear();
+    slot.missing = 0;
+    slot.error = std::make_exception_ptr(Error(
+        ErrorCode::out_of_memory, "there is no memory for a batch of " + std::to_string(rows) +
+                                      " samples; lower train.batch or loader.prefetch"));
+    return false;
+  }
+}
+
+void Loader::allocate(Slot& slot, int64_t rows) {
   slot.views.resize(views_);
   for (int64_t v = 0; v < views_; ++v) {
     at::Tensor& view = slot.views[v];
@@ -122,10 +145,6 @@ void Loader::prepare(Slot& slot, int64_t rows) {
         shape,
         at::TensorOptions(bytes ? at::kByte : at::kFloat).pinned_memory(options_.device.is_cuda()));
   }
-  slot.indices.assign(rows, 0);
-  slot.missing = static_cast<std::size_t>(rows);
-  slot.error = nullptr;
-  slot.skipped.clear();
 }
 
 void Loader::work() {

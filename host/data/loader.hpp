@@ -109,7 +109,8 @@ class Loader {
   std::optional<Claim> claim();
   void make(const Claim& claim, ViewMaker& maker);
   int64_t make_one(ViewMaker& maker, const Claim& claim, int64_t index, std::span<void* const> out);
-  void prepare(Slot& slot, int64_t rows);
+  bool prepare(Slot& slot, int64_t rows);
+  void allocate(Slot& slot, int64_t rows);
   void release();
   LoadedBatch hand_over(Slot& slot, const Pass& pass);
   at::Tensor on_device(const at::Tensor& view, const ViewGroup& group) const;

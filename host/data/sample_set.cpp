@@ -146,10 +146,12 @@ SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_
       ErrorCode::shape, "split '", name, "' has ", set.size_,
       " samples but targets of another number");
   if (long_tail) {
-    require(set.target_kind_ == TargetKind::classes, ErrorCode::unsupported,
-            "data.longtail needs class labels, which split '", name, "' does not have");
+    const bool classes = set.target_kind_ == TargetKind::classes;
+    require(classes || (long_tail->law == "file" && set.targets_.defined()), ErrorCode::unsupported,
+            "data.longtail.law = \"", long_tail->law, "\" needs class labels, which split '", name,
+            "' does not have");
     set.chosen_ = thin(set.targets_, *long_tail);
-    set.chosen_pattern_ = pattern_of(set.targets_, set.chosen_);
+    if (classes) set.chosen_pattern_ = pattern_of(set.targets_, set.chosen_);
     set.targets_ = set.targets_.index_select(0, set.chosen_);
     set.size_ = set.chosen_.size(0);
   }

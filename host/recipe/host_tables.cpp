@@ -39,7 +39,7 @@ constexpr Param kLongtail[] = {
     gh::path("file", nullptr,
              "file: positions to keep, as .npy, as .json such as a run's data.json, or one a line")
         .optional(),
-    gh::integer("seed", "0", "seed of the choice of samples").at_least(0),
+    gh::integer("seed", "0", "seed of the choice of samples").at_least(0).at_most(4294967295),
 };
 constexpr Param kData[] = {
     gh::table("longtail", nullptr, "thin the training split to a long tail", kLongtail).optional(),
@@ -411,7 +411,7 @@ void operations_on_pictures_have_a_size(const Table& resolved, Diagnostics& out)
     for (const Entry& e : view.entries()) {
       if (!e.value.as<Table>()) continue;
       out.error(e.value.source, join_path(path, e.key),
-                fmt::format("needs the key 'size' beside it, the side of the square in pixels"));
+                "needs the key 'size' beside it, the side of the square in pixels");
       return;
     }
   });

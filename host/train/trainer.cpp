@@ -198,6 +198,10 @@ bool Trainer::run_epoch(const StagePlan& stage, int64_t epoch, double rate) {
     if (InterruptGuard::requested()) return false;
   }
   parts_.method.ask("end_epoch", &SslMethod::end_epoch, parts_.host);
+  if (epoch == 0 && !parts_.host.facts().per_sample.empty() && !parts_.host.weights())
+    parts_.host.say(Severity::warning,
+                    "[views] has boosted operations, but the method publishes no \"strength\": "
+                    "every sample has weight 0");
   time.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   time.waited = parts_.loader.waited() - waited;
   write_metrics(epoch, rate, time);

@@ -162,6 +162,10 @@ train = { epochs = 3, batch = 80, threads = 1, optimizer = { id = "sgd", lr = 0.
             self.assertEqual(later["odd_differ"], 0)
         self.assertIn(b"views.strength", (self.dir / "run/state.safetensors").read_bytes()[:20000])
 
+    def test_boosted_views_without_a_method_that_publishes_are_warned_of(self):
+        done = self.ghhost("run", SHAPES, *SMALL, "views.preset=bcl-32", "--out", self.dir / "a")
+        self.assertEqual(done.stderr.count("publishes no"), 1)
+
     def test_multi_crop_reaches_a_method_that_takes_it_or_is_refused(self):
         done = self.ghhost("run", SHAPES, *SMALL, "views={preset=\"swav-multicrop\"}", "--out", self.dir / "a", expect=78)
         self.assertIn("views", done.stderr)

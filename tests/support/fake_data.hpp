@@ -16,7 +16,7 @@
 namespace gh::test {
 
 // `size` samples, each handed over by `give(index, sink)`; labels 0, 1, 2, 0, 1, …
-struct FakeSet final : Dataset {
+struct FakeSet : Dataset {
   int64_t size = 10;
   int64_t classes = 3;
   std::vector<int64_t> shape = {};

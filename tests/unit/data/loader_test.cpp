@@ -246,6 +246,17 @@ TEST_CASE("bytes normalised by tensor operations equal what the kernels write") 
   CHECK(expected.equal(at::from_blob(f.data(), {1, 3, 32, 32}, at::kFloat)));
 }
 
+#if !defined(__SANITIZE_ADDRESS__)  // which ends the program at such a request
+TEST_CASE("a batch that no memory holds is an error, not the end of the program") {
+  const FakeSet drawn = test::small_pictures(20000, 8);
+  const SampleSet set = drawn.samples();
+  const ViewPlan plan = strong_views(46000);  // more than there are addresses
+  Loader loader(set, plan, 3, {.threads = 2});
+  loader.begin(pass(0, 20000, 20000));
+  CHECK_THROWS_WITH(loader.next(), Catch::Contains("lower train.batch"));
+}
+#endif
+
 TEST_CASE("views and samples of different kinds are refused") {
   const FakeSet all = test::vectors(4), drawn = test::small_pictures(4);
   const SampleSet vectors = all.samples(), pictures = drawn.samples();

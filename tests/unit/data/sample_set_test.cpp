@@ -1,5 +1,6 @@
 #include "data/sample_set.hpp"
 #include "support/fake_data.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -57,6 +58,31 @@ TEST_CASE("a thinned set keeps the chosen samples, their targets and a fingerpri
   CHECK(set.class_counts()[0].item<int64_t>() == 5);
   CHECK(set.chosen_fingerprint() == fingerprint_of(set.chosen()));
   CHECK(all.samples().chosen_fingerprint().empty());
+}
+
+TEST_CASE("positions of a file choose among samples without classes, laws do not") {
+  struct Ages final : test::FakeSet {
+    class RealSplit final : public Split {
+     public:
+      int64_t size() const override { return 5; }
+      TargetKind target_kind() const override { return TargetKind::real; }
+      at::Tensor targets() const override { return at::arange(5, at::kDouble); }
+      std::vector<int64_t> sample_shape() const override { return {1}; }
+      void read(int64_t index, SampleSink& sink) const override {
+        sink.vector(std::vector<float>{static_cast<float>(index)});
+      }
+      std::string fingerprint() const override { return "ages"; }
+    };
+    std::unique_ptr<Split> open(std::string_view, uint64_t) const override {
+      return std::make_unique<RealSplit>();
+    }
+  } ages;
+  const test::TemporaryDirectory dir;
+  const LongTail listed{.law = "file", .file = dir.write("keep.txt", "4\n1\n")};
+  const SampleSet set = SampleSet::open(ages, "train", 0, listed);
+  CHECK((set.size() == 2 && set.vector(0)[0] == 4 && set.targets()[1].item<double>() == 1));
+  CHECK_THROWS_WITH(SampleSet::open(ages, "train", 0, LongTail{.law = "exp", .ratio = 2}),
+                    Catch::Contains("needs class labels"));
 }
 
 TEST_CASE("a broken split is refused with split, sample and reason") {
