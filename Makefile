@@ -4,7 +4,7 @@ RECIPE ?= recipes/toy.toml
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: build run test asan format format-check install bench clean compile
+.PHONY: build run test asan cuda-check format format-check install bench clean compile
 build:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory compile TARGET=product
@@ -31,6 +31,11 @@ asan:
 	  CMAKE_ARGS="-DGH_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@ctest --test-dir build-asan --output-on-failure -j $(JOBS) -L unit
 
+# Everything compiled and linked against a CUDA build of LibTorch, GPU or not. Gets 5 GB of packages the first time.
+cuda-check:
+	@scripts/setup.sh
+	@JOBS=$(JOBS) scripts/cuda_check.sh
+
 CXX_FILES = $$(git ls-files '*.cpp' '*.hpp' '*.h' ':!sdk/templates')
 format:
 	@scripts/setup.sh --test
@@ -47,4 +52,4 @@ bench: build
 	@bench/views.py
 
 clean:
-	@rm -rf build build-asan
+	@rm -rf build build-asan build-cuda

@@ -9,8 +9,10 @@ cd "$(dirname "$0")/.."
 
 torch_version=${GH_TORCH_VERSION:-2.13.0}
 clang_format_version=14.0.6
+tensorboard_version=2.21.0
+safetensors_version=0.8.0
 packages=(g++ cmake ninja-build ccache make python3 libboost-dev libtomlplusplus-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libssl-dev libjpeg-dev libspng-dev pkg-config catch2)
+  nlohmann-json3-dev libssl-dev libjpeg-dev libspng-dev libgloo-dev pkg-config catch2)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -96,6 +98,14 @@ if [ "${1:-}" = --test ]; then
   if ! .venv/bin/clang-format --version 2>/dev/null | grep -q " $clang_format_version"; then
     say "getting clang-format $clang_format_version into .venv"
     .venv/bin/pip install --quiet --disable-pip-version-check "clang-format==$clang_format_version" >&2
+  fi
+  if [ "$(.venv/bin/python -c 'import importlib.metadata as m; print(m.version("tensorboard"))' 2>/dev/null)" != $tensorboard_version ]; then
+    say "getting TensorBoard $tensorboard_version into .venv"
+    .venv/bin/pip install --quiet --disable-pip-version-check "tensorboard==$tensorboard_version" >&2
+  fi
+  if ! .venv/bin/python -c "import safetensors as s, sys; sys.exit(s.__version__ != '$safetensors_version')" 2>/dev/null; then
+    say "getting safetensors $safetensors_version into .venv"
+    .venv/bin/pip install --quiet --disable-pip-version-check "safetensors==$safetensors_version" >&2
   fi
 fi
 

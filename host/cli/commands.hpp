@@ -17,11 +17,14 @@ struct GlobalOptions {
 struct RecipeArguments {
   std::string recipe;
   std::vector<std::string> overrides;
-  std::string out;  // run
+  std::string out;      // run
+  bool resume = false;  // run
   bool json = false;
   bool resolved = false;  // check
 };
 int run_command(const RecipeArguments& arguments, const GlobalOptions& global);
+// Goes on with a run by the recipe in its directory.
+int resume_command(const std::string& run, bool json, const GlobalOptions& global);
 int check_command(const RecipeArguments& arguments, const GlobalOptions& global);
 int keys_command();
 
@@ -49,6 +52,13 @@ struct NewPluginArguments {
   std::string kind, name, into;
 };
 int new_plugin_command(const NewPluginArguments& arguments);
+
+struct ExportArguments {
+  std::string run, out;
+  bool best = false;
+};
+int export_command(const ExportArguments& arguments, const GlobalOptions& global);
+int replay_command(const std::string& run, const GlobalOptions& global);
 
 struct ReportArguments {
   std::vector<std::string> runs;

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/guarded.hpp"
+#include "train/caching_allocator.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -17,6 +18,8 @@ using Work = std::function<int()>;
 struct Arguments {
   GlobalOptions global;
   RecipeArguments recipe;
+  std::string run;  // resume, replay
+  ExportArguments exported;
   DataArguments data;
   PluginArguments plugin;
   NewPluginArguments new_plugin;
@@ -52,6 +55,32 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
   add_recipe_arguments(*run, a.recipe);
   run->add_option("--out", a.recipe.out, "Run directory, new or empty; default: runs/<name>-NNN")
       ->type_name("DIR");
+  run->add_flag("--resume", a.recipe.resume,
+                "Go on with the run in --out, or the last of its name, bit for bit; start one "
+                "where there is none");
+
+  CLI::App* resume = add_command(app, "resume", "Go on with a run that was stopped, bit for bit",
+                                 "Example:\n  ghhost resume runs/toy-001", chosen,
+                                 [&a] { return resume_command(a.run, a.recipe.json, a.global); });
+  resume->add_flag("--json", a.recipe.json, "Print the outcome as JSON");
+  CLI::App* encoder =
+      add_command(app, "export", "Write a run's encoder as safetensors, for other programs",
+                  "Example:\n  ghhost export runs/cifar-001 --out resnet.safetensors\n"
+                  "A ResNet has torchvision's names, without the classifier fc.",
+                  chosen, [&a] { return export_command(a.exported, a.global); });
+  encoder->add_option("RUN", a.exported.run, "Run directory")->required();
+  encoder->add_option("--out", a.exported.out, "File to write; default: RUN/encoder.safetensors")
+      ->type_name("FILE");
+  encoder->add_flag("--best", a.exported.best, "The best checkpoint instead of the newest");
+  CLI::App* replay = add_command(
+      app, "replay", "Make the step again at which a run's numbers stopped being finite",
+      "Example:\n  ghhost replay runs/cifar-001\n"
+      "Starts at the newest checkpoint, changes nothing, and ends with 0 when the step has the "
+      "same\n"
+      "numbers again.",
+      chosen, [&a] { return replay_command(a.run, a.global); });
+  for (CLI::App* command : {resume, replay})
+    command->add_option("RUN", a.run, "Run directory")->required();
 
   CLI::App* check =
       add_command(app, "check", "Validate a recipe without building or reading anything",
@@ -160,6 +189,7 @@ void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  install_caching_allocator();
   CLI::App app{
       "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
   app.require_subcommand(1);

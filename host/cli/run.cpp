@@ -8,6 +8,8 @@
 #include "report/run_record.hpp"
 #include "train/session.hpp"
 
+#include "gh/error.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +30,23 @@ nlohmann::ordered_json to_json(const Diagnostics& diagnostics) {
   return out;
 }
 
+std::string recipe_of(const std::string& run) {
+  const std::filesystem::path file = std::filesystem::path(run) / "recipe.toml";
+  require(std::filesystem::exists(file), ErrorCode::missing_data, file.string(),
+          " is not there: ", run, " is no run directory");
+  return file.string();
+}
+
+Recipe recipe_of_run(const std::string& run, Registry& registry) {
+  Diagnostics diagnostics;
+  Recipe recipe = load_recipe(recipe_of(run), {}, registry, diagnostics);
+  require(!diagnostics.has_errors(), ErrorCode::invalid_param, "the recipe in ", run,
+          " does not fit these plugins any more:\n", diagnostics.text());
+  return recipe;
+}
+
 int show_outcome(const RunOutcome& outcome, bool json) {
+  if (!outcome.first) return outcome.interrupted ? kInterrupted : kOk;
   const std::filesystem::path report = outcome.directory / "report.html";
   if (json) {
     const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
@@ -38,7 +56,8 @@ int show_outcome(const RunOutcome& outcome, bool json) {
   } else {
     fmt::print("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
     if (outcome.interrupted)
-      fmt::print("Stopped by a signal; state saved in {}\n", outcome.directory.string());
+      fmt::print("Stopped by a signal with everything saved. Go on with: ghhost resume {}\n",
+                 outcome.directory.string());
   }
   return outcome.interrupted ? kInterrupted : kOk;
 }
@@ -51,10 +70,38 @@ int run_command(const RecipeArguments& arguments, const GlobalOptions& global) {
   const Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
   fmt::print(stderr, "{}", diagnostics.text());
   if (diagnostics.has_errors()) return kBadRecipe;
-  Console console;
   return show_outcome(
-      run_recipe(recipe, registry, {.out = arguments.out, .command = global.command}, console),
+      run_recipe(recipe, registry,
+                 {.out = arguments.out, .resume = arguments.resume, .command = global.command}),
       arguments.json);
+}
+
+int resume_command(const std::string& run, bool json, const GlobalOptions& global) {
+  return run_command({.recipe = recipe_of(run),
+                      .overrides = {},
+                      .out = run,
+                      .resume = true,
+                      .json = json,
+                      .resolved = false},
+                     global);
+}
+
+int export_command(const ExportArguments& arguments, const GlobalOptions& global) {
+  Registry registry(default_search_path(global.plugins));
+  const Recipe recipe = recipe_of_run(arguments.run, registry);
+  const std::filesystem::path run = arguments.run;
+  const std::filesystem::path out =
+      arguments.out.empty() ? run / "encoder.safetensors" : std::filesystem::path(arguments.out);
+  fmt::print("{}\n",
+             export_run(recipe, registry, run, arguments.best ? Which::best : Which::newest, out));
+  return kOk;
+}
+
+int replay_command(const std::string& run, const GlobalOptions& global) {
+  Registry registry(default_search_path(global.plugins));
+  const ReplayOutcome outcome = replay_run(recipe_of_run(run, registry), registry, run);
+  fmt::print("{}\n", outcome.text);
+  return outcome.same ? kOk : kRunFailed;
 }
 
 int check_command(const RecipeArguments& arguments, const GlobalOptions& global) {

@@ -27,6 +27,29 @@ class LoggedReport final : public AssignReport {
   const Harmonizer::Log& log_;
 };
 
+// An allocator chooses names without knowing the harmonizer's.
+class PrefixedState final : public State {
+ public:
+  PrefixedState(State& state, std::string prefix) : state_(state), prefix_(std::move(prefix)) {}
+  bool loading() const override { return state_.loading(); }
+  void tensor(std::string_view name, at::Tensor& value) override {
+    state_.tensor(prefix_ + std::string(name), value);
+  }
+  void integer(std::string_view name, int64_t& value) override {
+    state_.integer(prefix_ + std::string(name), value);
+  }
+  void real(std::string_view name, double& value) override {
+    state_.real(prefix_ + std::string(name), value);
+  }
+  void text(std::string_view name, std::string& value) override {
+    state_.text(prefix_ + std::string(name), value);
+  }
+
+ private:
+  State& state_;
+  std::string prefix_;
+};
+
 at::Tensor cross_entropy(const at::Tensor& targets, const at::Tensor& logits, double temperature) {
   return -(targets * at::log_softmax(logits / temperature, 1)).sum(1).mean();
 }
@@ -54,9 +77,9 @@ Certificate certify(const at::Tensor& points) {
 }
 
 Harmonizer::Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator,
-                       at::Tensor labels, int64_t samples, at::ScalarType dtype, Log log)
+                       at::Tensor labels, int64_t samples, at::TensorOptions options, Log log)
     : plan_(plan),
-      points_(points.to(dtype, /*non_blocking=*/false, /*copy=*/true)),
+      points_(points.to(options, /*non_blocking=*/false, /*copy=*/true)),
       allocator_(allocator),
       labels_(std::move(labels)),
       tracker_(samples, points.size(0), plan.tracker),
@@ -103,18 +126,31 @@ at::Tensor Harmonizer::logits(const at::Tensor& z) const {
   return s / s.norm(2, {1}, true).clamp_min(1e-12);
 }
 
+void Harmonizer::share(int64_t rank, Gather gather) {
+  rank_ = rank;
+  gather_ = std::move(gather);
+}
+
+at::Tensor Harmonizer::everybodys(const at::Tensor& rows) const {
+  return gather_ ? gather_(rows) : rows;
+}
+
+void Harmonizer::track(const at::Tensor& t, const at::Tensor& indices, int64_t epoch) {
+  tracker_.update(everybodys(t.detach()), everybodys(indices), epoch);
+}
+
 at::Tensor Harmonizer::targets(const at::Tensor& t, const at::Tensor& indices) {
   AssignRequest request;
-  request.logits = t.detach();
+  request.logits = everybodys(t.detach());
   if (plan_.track_prior) request.prior = tracker_.prior();
-  request.indices = indices;
-  if (labels_.defined()) request.labels = labels_.index_select(0, indices);
+  request.indices = everybodys(indices);
+  if (labels_.defined()) request.labels = labels_.index_select(0, request.indices);
   LoggedReport report(log_);
   const at::Tensor q = call_component(plan_.allocator_name, "assign",
                                       [&] { return allocator_.assign(request, report); });
-  require(q.sizes() == t.sizes(), ErrorCode::shape, "the allocator returned targets ", q.sizes(),
-          " for logits ", t.sizes());
-  return q.detach();
+  require(q.sizes() == request.logits.sizes(), ErrorCode::shape, "the allocator returned targets ",
+          q.sizes(), " for logits ", request.logits.sizes());
+  return q.detach().narrow(0, rank_ * t.size(0), t.size(0));
 }
 
 at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices,
@@ -122,7 +158,7 @@ at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at
   const double w = weight(epoch);
   if (w == 0) {
     at::NoGradGuard no_grad;
-    if (track) tracker_.update(logits(z1), indices, epoch);
+    if (track) this->track(logits(z1), indices, epoch);
     return at::zeros({}, z1.options().requires_grad(false));
   }
   const at::Tensor t1 = logits(z1);
@@ -131,7 +167,7 @@ at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at
                           cross_entropy(targets(t2, indices), t1, plan_.temperature);
   log_("loss_gh", loss.item<double>());
   log_("gh_weight", w);
-  if (track) tracker_.update(t1, indices, epoch);
+  if (track) this->track(t1, indices, epoch);
   return w * loss;
 }
 
@@ -148,6 +184,8 @@ void Harmonizer::after_update() {
 void Harmonizer::visit_state(State& state) {
   state.tensor("points", points_);
   tracker_.visit_state(state);
+  PrefixedState own(state, "allocator.");
+  call_component(plan_.allocator_name, "visit_state", [&] { allocator_.visit_state(own); });
 }
 
 }  // namespace gh::host

@@ -43,11 +43,17 @@ Certificate certify(const at::Tensor& points);
 class Harmonizer {
  public:
   using Log = std::function<void(std::string_view name, double value)>;
+  using Gather = std::function<at::Tensor(const at::Tensor& rows)>;
 
-  // `points` [K, width] with unit rows. `labels` [samples] int64 are for an allocator that may see
+  // `points` [K, width] with unit rows; `options` say on which device and in which precision they
+  // are used. `labels` [samples] int64 are for an allocator that may see
   // them; undefined otherwise.
   Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator, at::Tensor labels,
-             int64_t samples, at::ScalarType dtype, Log log);
+             int64_t samples, at::TensorOptions options, Log log);
+
+  // With several ranks: targets are those of the global batch, and the tracker sees all of it.
+  // `gather` puts the rows of all ranks together, in rank order.
+  void share(int64_t rank, Gather gather);
 
   // True when the allocator wants a fit over the whole set before this epoch.
   bool wants_fit(int64_t epoch) const;
@@ -69,7 +75,10 @@ class Harmonizer {
 
  private:
   at::Tensor logits(const at::Tensor& z) const;
-  at::Tensor targets(const at::Tensor& t, const at::Tensor& indices);
+  at::Tensor targets(const at::Tensor& t,
+                     const at::Tensor& indices);  // [B, K], of this rank's rows
+  at::Tensor everybodys(const at::Tensor& rows) const;
+  void track(const at::Tensor& t, const at::Tensor& indices, int64_t epoch);
 
   HarmonizePlan plan_;
   at::Tensor points_;
@@ -77,6 +86,8 @@ class Harmonizer {
   at::Tensor labels_;
   PriorTracker tracker_;
   Log log_;
+  int64_t rank_ = 0;
+  Gather gather_;  // empty with one rank
 };
 
 }  // namespace gh::host

@@ -152,9 +152,43 @@ constexpr Param kHarmonize[] = {
 constexpr Param kTrain[] = {
     gh::integer("epochs", nullptr, "passes over the training split").at_least(1),
     gh::integer("batch", nullptr, "samples a step").at_least(1),
+    gh::integer(
+        "accumulate", "1",
+        "parts a batch is computed in, one after the other; losses that compare samples see "
+        "one part at a time")
+        .at_least(1),
     gh::boolean("drop_last", "false", "leave out the last batch of an epoch when it is not full"),
-    gh::integer("threads", "0", "threads that compute; 0: all cores").at_least(0),
+    gh::real("clip", "0.0", "largest norm of the gradient; 0: any").at_least(0),
+    gh::text("device", "\"auto\"",
+             "\"cpu\", \"cuda\", \"cuda:1\", …; \"auto\" takes a CUDA device where there is one"),
+    gh::integer("threads", "0",
+                "threads that compute; 0: all cores, shared among the ranks on them")
+        .at_least(0),
     gh::choice("dtype", "float32", "float32|float64", "precision of parameters and activations"),
+    gh::choice("autocast", "off", "off|bf16|fp16",
+               "lower precision inside operators, on CUDA; fp16 scales the loss"),
+    gh::boolean("channels_last", "false", "pictures lie in memory with their channels innermost"),
+};
+
+constexpr Param kBackbone[] = {
+    gh::path("weights", nullptr, "start from these: .safetensors, or a .pth dictionary of PyTorch")
+        .optional(),
+};
+
+constexpr Param kCheckpoint[] = {
+    gh::integer("every", "1", "between checkpoints").at_least(1).in("epochs"),
+    gh::real("minutes", "15.0", "also after so much time within an epoch; 0: never").at_least(0),
+    gh::integer("keep", "2", "newest checkpoints kept").at_least(1),
+    gh::integer("best", "0", "checkpoints kept besides, by metric").at_least(0),
+    gh::text("metric", "\"loss\"", "column of metrics.jsonl that decides which are best"),
+    gh::choice("goal", "min", "min|max", "whether small or large values are good"),
+};
+
+constexpr Param kRanks[] = {
+    gh::boolean("sync_norm", "true", "normalisation uses the statistics of all ranks"),
+    gh::real("timeout", "600.0", "a rank that is silent for so long counts as dead")
+        .above(0)
+        .in("seconds"),
 };
 
 constexpr Param kLoader[] = {
@@ -167,11 +201,25 @@ constexpr Param kLoader[] = {
                "an unreadable sample ends the run, or the next readable one takes its place"),
 };
 
+constexpr Param decay_bias_and_norm(const char* by_default) {
+  return gh::boolean("decay_bias_and_norm", by_default,
+                     "parameters of one dimension decay too, unless the method says otherwise");
+}
 constexpr Param kSgd[] = {
     gh::real("lr", nullptr, "learning rate").above(0),
     gh::real("momentum", "0.9", "momentum").at_least(0).below(1),
     gh::real("weight_decay", "0.0", "L2 penalty").at_least(0),
     gh::boolean("nesterov", "false", "Nesterov momentum"),
+    decay_bias_and_norm("true"),
+};
+constexpr Param kLars[] = {
+    gh::real("lr", nullptr, "learning rate").above(0),
+    gh::real("momentum", "0.9", "momentum").at_least(0).below(1),
+    gh::real("weight_decay", "1e-6", "L2 penalty").at_least(0),
+    gh::real("eta", "0.001", "a layer's step as a part of its norm").above(0),
+    gh::boolean("decay_bias_and_norm", "false",
+                "parameters of one dimension decay and are scaled too, unless the method says "
+                "otherwise"),
 };
 constexpr Param kAdam[] = {
     gh::real("lr", "1e-3", "learning rate").above(0),
@@ -179,6 +227,17 @@ constexpr Param kAdam[] = {
     gh::real("beta2", "0.999", "decay of the mean of squared gradients").at_least(0).below(1),
     gh::real("epsilon", "1e-8", "added to the denominator").above(0),
     gh::real("weight_decay", "0.0", "L2 penalty").at_least(0),
+    decay_bias_and_norm("true"),
+};
+constexpr Param kAdamW[] = {
+    gh::real("lr", "1e-3", "learning rate").above(0),
+    gh::real("beta1", "0.9", "decay of the mean of gradients").at_least(0).below(1),
+    gh::real("beta2", "0.999", "decay of the mean of squared gradients").at_least(0).below(1),
+    gh::real("epsilon", "1e-8", "added to the denominator").above(0),
+    gh::real("weight_decay", "0.01",
+             "share of the weights taken off in a step, times the learning rate")
+        .at_least(0),
+    decay_bias_and_norm("true"),
 };
 
 constexpr Param kCosine[] = {
@@ -186,6 +245,19 @@ constexpr Param kCosine[] = {
         .at_least(0)
         .in("epochs"),
     gh::real("lr_min", "0.0", "learning rate at the end").at_least(0),
+    gh::choice(
+        "per", "epoch", "epoch|step",
+        "how often the rate changes: by epoch it is that of the epoch's end, by step that of "
+        "the step"),
+};
+constexpr Param kStep[] = {
+    gh::integer("warm_up", "0", "linear rise of the learning rate at the start")
+        .at_least(0)
+        .in("epochs"),
+    gh::integers("milestones", nullptr, "after which the rate is multiplied by gamma")
+        .at_least(1)
+        .in("epochs"),
+    gh::real("gamma", "0.1", "factor").above(0).at_most(1),
 };
 constexpr Param kTwoStage[] = {
     gh::integer("warm_up", "10", "linear rise of the learning rate at the start")
@@ -268,11 +340,14 @@ TableSpec make_layout() {
   TableSpec optimizer =
       tagged("optimizer", "", "How gradients move the weights",
              {{"sgd", "stochastic gradient descent with momentum", read_schema(kSgd)},
-              {"adam", "Adam", read_schema(kAdam)}});
+              {"lars", "layer-wise adaptive rates, for large batches", read_schema(kLars)},
+              {"adam", "Adam", read_schema(kAdam)},
+              {"adamw", "Adam with decoupled weight decay", read_schema(kAdamW)}});
   TableSpec schedule = tagged(
       "schedule", "constant", "Learning rate over time",
       {{"constant", "the optimizer's rate throughout", {}},
        {"cosine", "half a cosine from the optimizer's rate to lr_min", read_schema(kCosine)},
+       {"step", "a factor at each milestone", read_schema(kStep)},
        {"gh-two-stage", "one cosine for the warm-up, another for GH", read_schema(kTwoStage)}});
   return host("", Presence::required, "The recipe", read_schema(kRoot),
               {component("data", GH_KIND_DATASET, Presence::required, "What to train on",
@@ -280,7 +355,8 @@ TableSpec make_layout() {
                make_views(),
                host("loader", Presence::implied, "Who prepares batches; changes no number",
                     read_schema(kLoader)),
-               component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder"),
+               component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder",
+                         read_schema(kBackbone)),
                component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
                host("harmonize", Presence::optional,
                     "Geometric Harmonization; without the table the plain method runs",
@@ -291,6 +367,10 @@ TableSpec make_layout() {
                                "Which sample goes to which point")}),
                host("train", Presence::required, "How long, how fast, in which precision",
                     read_schema(kTrain), {std::move(optimizer), std::move(schedule)}),
+               host("checkpoint", Presence::implied, "When to save; changes no number",
+                    read_schema(kCheckpoint)),
+               host("ranks", Presence::implied,
+                    "Several processes, started by torchrun, srun or mpirun", read_schema(kRanks)),
                component("eval", GH_KIND_EVALUATOR, Presence::list,
                          "An evaluation; any number of them", read_schema(kEval))});
 }
@@ -431,6 +511,29 @@ void the_long_tail_has_what_its_law_reads(const Table& resolved, Diagnostics& ou
   }
 }
 
+void a_batch_has_whole_parts(const Table& resolved, Diagnostics& out) {
+  const int64_t* batch = get<int64_t>(resolved, "train.batch");
+  const int64_t* parts = get<int64_t>(resolved, "train.accumulate");
+  if (!batch || !parts || *batch % *parts == 0) return;
+  out.error(locate(resolved, "train.accumulate"), "train.accumulate",
+            fmt::format("expected a divisor of train.batch = {}, got {}", *batch, *parts));
+}
+
+void a_device_is_known(const Table& resolved, Diagnostics& out) {
+  const std::string* device = get<std::string>(resolved, "train.device");
+  const std::string* autocast = get<std::string>(resolved, "train.autocast");
+  if (!device || !autocast) return;
+  const bool numbered = device->starts_with("cuda:") && device->size() > 5 &&
+                        device->find_first_not_of("0123456789", 5) == std::string::npos;
+  if (*device != "cpu" && *device != "cuda" && *device != "auto" && !numbered)
+    out.error(
+        locate(resolved, "train.device"), "train.device",
+        fmt::format("expected \"cpu\", \"cuda\", \"cuda:N\" or \"auto\", got \"{}\"", *device));
+  if (*device == "cpu" && *autocast != "off")
+    out.error(locate(resolved, "train.autocast"), "train.autocast",
+              "is for CUDA devices; on a CPU it would be slower than float32");
+}
+
 void run_has_a_name(const Table& resolved, Diagnostics& out) {
   const std::string* name = get<std::string>(resolved, "name");
   if (name && name->empty())
@@ -446,6 +549,8 @@ constexpr Rule kRules[] = {run_has_a_name,
                            the_long_tail_has_what_its_law_reads,
                            gh_starts_before_the_end,
                            two_stages_need_gh,
+                           a_batch_has_whole_parts,
+                           a_device_is_known,
                            nesterov_needs_momentum,
                            moments_of_evaluation_happen};
 

@@ -190,8 +190,14 @@ class Loader {
   }
 
   void load_epochs() {
-    const auto text = read(run_.directory / "metrics.jsonl");
-    if (!text) return;  // nothing was trained yet
+    for_each_line("metrics.jsonl", [&](const Json& json) { add_epoch(json); });
+    for_each_line("timing.jsonl", [&](const Json& json) { add_timing(json); });
+  }
+
+  // Objects of a file with one a line; nothing where nothing was trained yet.
+  void for_each_line(const std::string& name, const std::function<void(const Json&)>& visit) {
+    const auto text = read(run_.directory / name);
+    if (!text) return;
     std::size_t begin = 0, bad = 0;
     while (begin < text->size()) {
       const std::size_t end = text->find('\n', begin);
@@ -200,12 +206,21 @@ class Loader {
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       const Json json = Json::parse(line, nullptr, false);
       if (json.is_object()) {
-        add_epoch(json);
+        visit(json);
       } else if (end != std::string::npos) {  // without its newline it was cut off by a kill
         ++bad;
       }
     }
-    if (bad > 0) problem("metrics.jsonl: " + std::to_string(bad) + " unreadable line(s) left out");
+    if (bad > 0) problem(name + ": " + std::to_string(bad) + " unreadable line(s) left out");
+  }
+
+  void add_timing(const Json& json) {
+    const std::string stage = text_of(json, "stage");
+    const auto epoch = count_of(json, "epoch");
+    for (EpochRecord& row : run_.epochs)
+      if (row.stage == stage && row.epoch == epoch)
+        for (const auto& [key, value] : json.items())
+          if (value.is_number_float()) row.scalars["time." + key] = value.get<double>();
   }
 
   void add_epoch(const Json& json) {

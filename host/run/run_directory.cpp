@@ -1,19 +1,22 @@
 #include "run/run_directory.hpp"
 
-#include "plugins/file_descriptor.hpp"
-
 #include "gh/error.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace gh::host {
 namespace fs = std::filesystem;
@@ -33,7 +36,12 @@ void write_all(int fd, std::string_view content, const fs::path& file) {
     if (n < 0) fail_io("cannot write", file);
     content.remove_prefix(static_cast<std::size_t>(n));
   }
-  if (::fsync(fd) != 0) fail_io("cannot sync", file);
+}
+
+// Best effort: some file systems cannot sync a directory.
+void sync_path(const fs::path& path) {
+  const FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened.get() >= 0) ::fsync(opened.get());
 }
 
 std::string slug(const std::string& name) {
@@ -79,13 +87,28 @@ void append_line(std::ofstream& out, std::string_view line, const fs::path& file
   if (!out) fail_io("cannot write", file);
 }
 
+int64_t count_lines(const fs::path& file) {
+  std::ifstream in(file);
+  return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+}
+
+// Cuts a file after its first `lines` lines.
+void keep_lines(const fs::path& file, int64_t lines) {
+  std::ifstream in(file);
+  std::uintmax_t bytes = 0;
+  std::string line;
+  for (int64_t i = 0; i < lines && std::getline(in, line); ++i) bytes += line.size() + 1;
+  fs::resize_file(file, std::min(bytes, fs::file_size(file)));
+}
+
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
 
-void write_file_atomically(const fs::path& file, std::string_view content) {
+void write_file_atomically(const fs::path& file, std::string_view content, Durability durability) {
+  const bool synced = durability == Durability::synced;
   fs::path temporary = file;
   temporary += ".tmp";
   try {
@@ -93,52 +116,105 @@ void write_file_atomically(const fs::path& file, std::string_view content) {
         ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (out.get() < 0) fail_io("cannot create", temporary);
     write_all(out.get(), content, temporary);
+    if (synced && ::fsync(out.get()) != 0) fail_io("cannot sync", temporary);
     if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
   }
-  const FileDescriptor directory(
-      ::open(file.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.get() >= 0) ::fsync(directory.get());
+  if (synced) sync_path(file.parent_path());
 }
 
-RunDirectory::RunDirectory(fs::path path) : path_(std::move(path)) {
+RunDirectory::RunDirectory(fs::path path, bool written)
+    : path_(std::move(path)), written_(written) {
+  if (!written_) return;
+  const fs::path file = path_ / ".lock";
+  lock_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (lock_.get() < 0) fail_io("cannot open", file);
+  require(::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0, ErrorCode::io, path_.string(),
+          " is being written by another process; wait for it or stop it first");
+}
+
+void RunDirectory::open_files() {
   metrics_ = open_append(path_ / "metrics.jsonl");
+  timing_ = open_append(path_ / "timing.jsonl");
   log_ = open_append(path_ / "train.log");
+  csv_ = std::make_unique<MetricsCsv>(path_ / "metrics.csv");
 }
 
 RunDirectory RunDirectory::create(const fs::path& wanted, const std::string& name) {
-  if (wanted.empty()) return RunDirectory(next_free(name));
-  const fs::path path = fs::absolute(wanted).lexically_normal();
-  if (!make_directory(path)) {
+  fs::path path = wanted.empty() ? next_free(name) : fs::absolute(wanted).lexically_normal();
+  if (!wanted.empty() && !make_directory(path)) {
     if (!fs::is_directory(path))
       fail(ErrorCode::io, path.string(), " exists and is not a directory");
     if (!fs::is_empty(path))
       fail(ErrorCode::io, path.string(),
-           " exists and is not empty; give another --out or remove it first");
+           " exists and is not empty; go on with the run in it with --resume, give another --out, "
+           "or remove it first");
   }
-  return RunDirectory(path);
+  RunDirectory out(std::move(path), true);
+  out.open_files();
+  return out;
 }
 
-void RunDirectory::write_text(std::string_view name, std::string_view content) {
-  write_file_atomically(path_ / name, content);
+RunDirectory RunDirectory::reopen(const fs::path& path) {
+  RunDirectory out(fs::absolute(path).lexically_normal(), true);
+  out.open_files();
+  return out;
 }
 
-void RunDirectory::write_json(std::string_view name, const nlohmann::ordered_json& content) {
-  write_text(name, content.dump(2) + "\n");
+RunDirectory RunDirectory::unwritten(const fs::path& path) { return RunDirectory(path, false); }
+
+fs::path RunDirectory::latest(const std::string& name) {
+  fs::path found;
+  for (int i = 1; i < 100000; ++i) {
+    const fs::path candidate = fs::absolute(fmt::format("runs/{}-{:03}", slug(name), i));
+    if (!fs::exists(candidate)) break;
+    found = candidate;
+  }
+  return found;
 }
 
-void RunDirectory::append_metrics(const nlohmann::ordered_json& line) {
+void RunDirectory::write_text(std::string_view name, std::string_view content,
+                              Durability durability) {
+  if (written_) write_file_atomically(path_ / name, content, durability);
+}
+
+void RunDirectory::write_json(std::string_view name, const nlohmann::ordered_json& content,
+                              Durability durability) {
+  write_text(name, content.dump(2) + "\n", durability);
+}
+
+void RunDirectory::append_metrics(const nlohmann::ordered_json& line, int64_t step) {
+  if (!written_) return;
   append_line(metrics_, line.dump(), path_ / "metrics.jsonl");
+  csv_->add(line);
+  add_events(line, "", step);
+}
+
+void RunDirectory::append_timing(const nlohmann::ordered_json& line, int64_t step) {
+  if (!written_) return;
+  append_line(timing_, line.dump(), path_ / "timing.jsonl");
+  add_events(line, "time/", step);
+}
+
+void RunDirectory::add_events(const nlohmann::ordered_json& line, const std::string& prefix,
+                              int64_t step) {
+  if (!events_) events_ = std::make_unique<EventWriter>(path_ / "tensorboard", events_from_);
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  for (const auto& [key, value] : line.items())
+    if (value.is_number_float()) events_->scalar(prefix + key, step, value.get<double>(), now);
+  events_->flush();
 }
 
 void RunDirectory::log(std::string_view line) {
-  append_line(log_, fmt::format("{} {}", utc_now(), line), path_ / "train.log");
+  if (written_) append_line(log_, fmt::format("{} {}", utc_now(), line), path_ / "train.log");
 }
 
 void RunDirectory::write_result(nlohmann::ordered_json result,
                                 const std::vector<Picture>& pictures) {
+  if (!written_) return;
   fs::create_directories(path_ / "results");
   const std::string stem =
       fmt::format("results/{:02}-{}-{}", results_++, result["moment"].get<std::string>(),
@@ -156,30 +232,65 @@ void RunDirectory::write_result(nlohmann::ordered_json result,
   write_json(stem + ".json", result);
 }
 
-RunStatus::RunStatus(RunDirectory& directory) : directory_(directory), started_(seconds_now()) {
-  status_ = {{"state", "running"}, {"stage", ""},   {"epoch", 0},     {"epochs", 0},
-             {"message", ""},      {"updated", ""}, {"seconds", 0.0}, {"pid", ::getpid()}};
-  write();
+RunDirectory::Marks RunDirectory::marks() {
+  if (!written_) return {};
+  for (const char* name : {"metrics.jsonl", "timing.jsonl"}) sync_path(path_ / name);
+  return {.metrics_bytes = static_cast<int64_t>(fs::file_size(path_ / "metrics.jsonl")),
+          .results = results_};
 }
 
-void RunStatus::running(std::string_view stage, int64_t epoch, int64_t epochs) {
-  status_["stage"] = stage;
-  status_["epoch"] = epoch;
-  status_["epochs"] = epochs;
-  if (seconds_now() - written_ >= 1) write();
+void RunDirectory::rewind(const Marks& marks, int64_t step) {
+  if (!written_) return;
+  const fs::path metrics = path_ / "metrics.jsonl";
+  require(static_cast<int64_t>(fs::file_size(metrics)) >= marks.metrics_bytes, ErrorCode::io,
+          metrics.string(),
+          " has fewer lines than when the checkpoint was made; put it back, or start again in "
+          "another directory");
+  fs::resize_file(metrics, static_cast<std::uintmax_t>(marks.metrics_bytes));
+  keep_lines(path_ / "timing.jsonl", count_lines(metrics));
+  MetricsCsv::rebuild(metrics, path_ / "metrics.csv");
+  csv_ = std::make_unique<MetricsCsv>(path_ / "metrics.csv");
+  events_from_ = step;
+  results_ = marks.results;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(path_ / "results", none))
+    if (std::atoll(entry.path().filename().c_str()) >= results_) fs::remove(entry.path());
+}
+
+RunStatus::RunStatus(RunDirectory& directory) : directory_(directory), started_(seconds_now()) {
+  status_ = {{"state", "running"}, {"stage", ""}, {"epoch", 0},    {"epochs", 0},
+             {"step", 0},          {"steps", 0},  {"message", ""}, {"pid", ::getpid()}};
+  write(Durability::synced);
+}
+
+void RunStatus::running(const RunProgress& progress) {
+  status_["stage"] = progress.stage;
+  status_["epoch"] = progress.epoch;
+  status_["epochs"] = progress.epochs;
+  status_["step"] = progress.step;
+  status_["steps"] = progress.steps;
+  status_["loss"] = json_number(progress.loss);
+  status_["lr"] = json_number(progress.rate);
+  status_["samples_per_second"] = json_number(progress.samples_per_second);
+  status_["seconds_left"] = json_number(progress.seconds_left);
+  if (seconds_now() - written_ >= 2) write(Durability::renamed);
 }
 
 void RunStatus::ended(std::string_view state, std::string_view message) {
   status_["state"] = state;
   status_["message"] = message;
-  write();
+  write(Durability::synced);
 }
 
-void RunStatus::write() {
+void RunStatus::write(Durability durability) {
   written_ = seconds_now();
   status_["updated"] = utc_now();
   status_["seconds"] = written_ - started_;
-  directory_.write_json("status.json", status_);
+  directory_.write_json("status.json", status_, durability);
+}
+
+nlohmann::ordered_json json_number(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 std::string utc_now() {

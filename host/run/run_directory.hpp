@@ -4,70 +4,117 @@
 //   recipe.toml        the resolved recipe; running it again is the same run
 //   environment.json   versions, machine, plugins with their hashes
 //   status.json        state, progress, heartbeat
-//   metrics.jsonl      one object an epoch; what depends on the clock is under "time"
+//   metrics.jsonl      one object an epoch, the same bytes for the same run; metrics.csv as a table
+//   timing.jsonl       one object an epoch: what depends on the clock
+//   tensorboard/       both, as events
 //   train.log          what the run said
 //   data.json          what it trained on: fingerprint, class counts, chosen samples
+//   checkpoints/       everything needed to go on, see checkpoint_store.hpp
 //   results/           one JSON an evaluation, and its pictures
-//   state.safetensors  every component's named state where the run stopped
+//   failure/           the step at which numbers stopped being finite
 //   report.html        all of the above to look at
 #pragma once
 
+#include "plugins/file_descriptor.hpp"
+#include "run/metrics_csv.hpp"
+#include "run/tensorboard.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gh::host {
 
-// Writes to a temporary file beside `file`, syncs and renames; the old content survives any
-// failure. Throws gh::Error (io).
-void write_file_atomically(const std::filesystem::path& file, std::string_view content);
+enum class Durability { synced, renamed };
+
+// Writes to a temporary file beside `file`, syncs (unless only `renamed` is asked for) and renames;
+// the old content survives any failure. Throws gh::Error (io).
+void write_file_atomically(const std::filesystem::path& file, std::string_view content,
+                           Durability durability = Durability::synced);
 
 class RunDirectory {
  public:
   // Takes `wanted`, which must not exist or be empty; with an empty `wanted`, the first free of
   // runs/<slug of name>-001, -002, … Throws gh::Error (io) saying what to do.
   static RunDirectory create(const std::filesystem::path& wanted, const std::string& name);
+  // A directory that holds a run, to go on with it. Throws when another process is at it.
+  static RunDirectory reopen(const std::filesystem::path& path);
+  // For ranks that do not write: knows where the run lies, every write does nothing.
+  static RunDirectory unwritten(const std::filesystem::path& path);
+  // The last of runs/<slug of name>-NNN; empty when there is none.
+  static std::filesystem::path latest(const std::string& name);
 
   const std::filesystem::path& path() const { return path_; }
+  bool written() const { return written_; }
 
-  void write_text(std::string_view name, std::string_view content);  // atomically
-  void write_json(std::string_view name, const nlohmann::ordered_json& content);
-  void append_metrics(const nlohmann::ordered_json& line);
+  void write_text(std::string_view name, std::string_view content,
+                  Durability durability = Durability::synced);  // atomically
+  void write_json(std::string_view name, const nlohmann::ordered_json& content,
+                  Durability durability = Durability::synced);
+  // `step` is where the points lie in TensorBoard.
+  void append_metrics(const nlohmann::ordered_json& line, int64_t step);
+  void append_timing(const nlohmann::ordered_json& line, int64_t step);
   void log(std::string_view line);  // train.log, with time of day
 
-  // Saves an evaluation; pictures (name → bytes) go beside it. Returns its file name.
+  // Saves an evaluation; pictures (name → bytes) go beside it.
   struct Picture {
     std::string name, caption, mime, bytes;
   };
   void write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures);
 
+  // How much has been written, so that a resumed run can cut off what came after a checkpoint.
+  struct Marks {
+    int64_t metrics_bytes = 0, results = 0;
+  };
+  Marks marks();  // syncs the files
+  void rewind(const Marks& marks, int64_t step);
+
  private:
-  explicit RunDirectory(std::filesystem::path path);
+  RunDirectory(std::filesystem::path path, bool written);
+  void open_files();
+  void add_events(const nlohmann::ordered_json& line, const std::string& prefix, int64_t step);
+
   std::filesystem::path path_;
-  std::ofstream metrics_;
-  std::ofstream log_;
-  int results_ = 0;
+  bool written_;
+  FileDescriptor lock_;
+  std::ofstream metrics_, timing_, log_;
+  std::unique_ptr<MetricsCsv> csv_;
+  std::unique_ptr<EventWriter> events_;
+  int64_t events_from_ = -1;  // points from this step on are dropped by TensorBoard
+  int64_t results_ = 0;
 };
 
-// status.json, rewritten at most once a second unless the state changes.
+// Where a run stands, for status.json.
+struct RunProgress {
+  std::string stage;
+  int64_t epoch = 0, epochs = 0;  // epochs finished
+  int64_t step = 0, steps = 0;    // of the stage
+  double loss = 0, rate = 0, samples_per_second = 0, seconds_left = 0;
+};
+
+// status.json, rewritten every two seconds while steps are made: a heartbeat.
 class RunStatus {
  public:
   explicit RunStatus(RunDirectory& directory);
-  void running(std::string_view stage, int64_t epoch, int64_t epochs);
+  void running(const RunProgress& progress);
   void ended(std::string_view state,
              std::string_view message);  // "finished", "failed", "interrupted"
 
  private:
-  void write();
+  void write(Durability durability);
   RunDirectory& directory_;
   nlohmann::ordered_json status_;
   double started_;
   double written_ = -1;
 };
+
+// null for NaN and infinities.
+nlohmann::ordered_json json_number(double value);
 
 // Now as "2026-01-31T12:00:00Z".
 std::string utc_now();

@@ -7,18 +7,25 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 namespace gh::host {
 namespace {
 
 constexpr int kBarWidth = 24;
-constexpr int64_t kPlainLines = 10;  // of a whole stage, where there is no terminal
+constexpr int64_t kPlainLines = 10;             // of a whole stage, where there is no terminal …
+constexpr std::chrono::minutes kPlainPause{1};  // … and at least one in this time
 
 std::string duration(double seconds) {
   const int64_t s = static_cast<int64_t>(seconds + 0.5);
   if (s < 60) return fmt::format("{}s", s);
   if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
   return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+}
+
+std::string bytes(int64_t count) {
+  const double mega = static_cast<double>(count) / (1 << 20);
+  return mega < 1024 ? fmt::format("{:.0f} MB", mega) : fmt::format("{:.1f} GB", mega / 1024);
 }
 
 std::string bar(double part) {
@@ -30,8 +37,9 @@ std::string bar(double part) {
 
 }  // namespace
 
-Console::Console()
-    : terminal_(::isatty(STDERR_FILENO) == 1),
+Console::Console(bool quiet)
+    : quiet_(quiet),
+      terminal_(::isatty(STDERR_FILENO) == 1),
       color_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
 void Console::clear_line() {
@@ -40,11 +48,13 @@ void Console::clear_line() {
 }
 
 void Console::say(std::string_view line) {
+  if (quiet_) return;
   clear_line();
   fmt::print(stderr, "{}\n", line);
 }
 
 void Console::warn(std::string_view line) {
+  if (quiet_) return;
   clear_line();
   if (color_)
     fmt::print(stderr, "\x1b[33mwarning:\x1b[0m {}\n", line);
@@ -52,24 +62,29 @@ void Console::warn(std::string_view line) {
     fmt::print(stderr, "warning: {}\n", line);
 }
 
+// One short line for a terminal of 80 columns: what matters most stands first.
 void Console::tick(const Tick& t) {
-  if (t.epoch <= 1) started_ = t.epoch == 0 ? Clock::now() : started_;
-  const double spent = std::chrono::duration<double>(Clock::now() - started_).count();
-  const double part =
-      t.epochs > 0 ? static_cast<double>(t.epoch) / static_cast<double>(t.epochs) : 1;
-  const double left = t.epoch > 0 ? spent / part - spent : 0;
+  if (quiet_) return;
   const std::string numbers = fmt::format(
-      "epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {:.0f} % waiting  {} left", t.epoch,
-      t.epochs, t.loss, t.rate, t.samples_per_second, 100 * t.waiting, duration(left));
+      "epoch {}/{}  loss {:.4f}  lr {:.3g}  {:.0f} samples/s  {:.0f} % waiting  {}  {} left",
+      t.epoch, t.epochs, t.loss, t.rate, t.samples_per_second, 100 * t.waiting, bytes(t.memory),
+      duration(t.seconds_left));
+  const auto now = Clock::now();
   if (!terminal_) {
     const int64_t every = std::max<int64_t>(1, t.epochs / kPlainLines);
-    if (t.epoch > 0 && (t.epoch % every == 0 || t.epoch == t.epochs))
-      fmt::print(stderr, "{}  {}\n", t.stage, numbers);
+    const bool due =
+        t.part == 0 && t.epoch > plain_epoch_ && (t.epoch % every == 0 || t.epoch == t.epochs);
+    if (!due && now - drawn_ < kPlainPause) return;
+    plain_epoch_ = t.epoch;
+    drawn_ = now;
+    fmt::print(stderr, "{}  {}\n", t.stage, numbers);
     return;
   }
-  const auto now = Clock::now();
-  if (t.epoch != t.epochs && now - drawn_ < std::chrono::milliseconds(80)) return;
+  const bool last = t.epoch == t.epochs;
+  if (!last && now - drawn_ < std::chrono::milliseconds(80)) return;
   drawn_ = now;
+  const double done = static_cast<double>(t.epoch) + t.part;
+  const double part = t.epochs > 0 ? done / static_cast<double>(t.epochs) : 1;
   fmt::print(stderr, "\r\x1b[2K{}  {}  {}", t.stage, bar(part), numbers);
   std::fflush(stderr);
   line_open_ = true;
@@ -78,6 +93,13 @@ void Console::tick(const Tick& t) {
 void Console::finish() {
   if (line_open_) fmt::print(stderr, "\n");
   line_open_ = false;
+}
+
+int64_t resident_memory() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace gh::host

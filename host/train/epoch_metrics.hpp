@@ -1,10 +1,14 @@
 // Averages what is logged during an epoch.
 #pragma once
 
+#include "ranks/ranks.hpp"
+
+#include "gh/state.hpp"
 #include "gh/tensor.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +23,11 @@ class EpochMetrics {
   // Name → mean, in order of first appearance; non-finite values become null.
   void write(nlohmann::ordered_json& out) const;
   void clear() { entries_.clear(); }
+  // Means over all ranks from here on. Every rank has logged the same names.
+  void reduce(Ranks& ranks);
+  // For a checkpoint inside an epoch: the sums of every rank, of which each gets its own back. A
+  // collective.
+  void visit_state(State& state, Ranks& ranks);
 
  private:
   struct Sum {
@@ -29,10 +38,8 @@ class EpochMetrics {
     double mean() const;
   };
   Sum& entry(std::string_view name);
+  at::Tensor own_sums() const;
   std::vector<Sum> entries_;
 };
-
-// null for NaN and infinities.
-nlohmann::ordered_json json_number(double value);
 
 }  // namespace gh::host

@@ -1,24 +1,35 @@
 #include "train/host_services.hpp"
 
 #include "eval/evaluation_mode.hpp"
+#include "ranks/synced_layers.hpp"
+#include "run/weight_file.hpp"
+#include "train/initial_weights.hpp"
 
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace gh::host {
 
 HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
-                           Console& console)
+                           EncoderPlan encoders, Ranks& ranks, Console& console)
     : facts_(std::move(facts)),
       method_(method),
       backbone_(backbone),
       data_(data),
-      console_(console) {}
+      encoders_(std::move(encoders)),
+      ranks_(ranks),
+      console_(console),
+      layers_(encoders_.synced_norm ? synced_layers(ranks, standard_layers()) : standard_layers()) {
+}
 
 std::vector<RunDirectory::Picture> HostServices::pictures() const {
   std::vector<RunDirectory::Picture> out;
@@ -29,7 +40,8 @@ std::vector<RunDirectory::Picture> HostServices::pictures() const {
 Random HostServices::random(std::string_view purpose) const {
   const uint64_t key =
       stream_key(stream_key(facts_.seed, "method." + std::string(purpose)), progress_.stage);
-  return Random(key, static_cast<uint64_t>(progress_.step));
+  return Random(call_ == 0 ? key : stream_key(key, "call " + std::to_string(call_)),
+                static_cast<uint64_t>(progress_.step));
 }
 
 std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
@@ -40,7 +52,17 @@ std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
   request.random = Random(stream_key(facts_.seed, "backbone." + std::string(purpose)));
   std::shared_ptr<Encoder> encoder = backbone_.make(request);
   require(encoder != nullptr, ErrorCode::internal, "the backbone made no encoder");
+  if (!encoders_.weights.empty()) {
+    const bool first = !initial_weights_;
+    if (first) initial_weights_ = read_weights(encoders_.weights);
+    const WeightReport report = load_weights(*encoder, *initial_weights_);
+    if (first) say(Severity::info, describe(report, encoders_.weights));
+  }
   encoder->to(facts_.device, facts_.dtype);
+  if (encoders_.channels_last)
+    for (NamedTensor& p : encoder->parameters())
+      if (p.tensor.dim() == 4)
+        p.tensor.set_data(p.tensor.detach().contiguous(at::MemoryFormat::ChannelsLast));
   return encoder;
 }
 
@@ -50,8 +72,16 @@ void HostServices::picture(std::string_view name, std::string_view caption, std:
                                   std::string(bytes)};
 }
 
+void HostServices::set_log(RunDirectory& directory) {
+  directory_ = &directory;
+  for (const std::string& line : std::exchange(said_, {})) directory.log(line);
+}
+
 void HostServices::say(Severity severity, std::string_view message) {
-  if (directory_) directory_->log(message);
+  if (directory_)
+    directory_->log(message);
+  else
+    said_.emplace_back(message);
   if (severity == Severity::warning) console_.warn(message);
   if (severity == Severity::info) console_.say(message);
 }
@@ -78,6 +108,38 @@ at::Tensor HostServices::embed_all(std::string_view views,
   while (const std::optional<LoadedBatch> batch = loader.next())
     rows.push_back(embed(batch->views[0]).to(at::kCPU).clone());
   return at::cat(rows);
+}
+
+void HostServices::visit_state(State& state) {
+  at::Tensor strength;
+  if (weights_) strength = at::tensor(*weights_, at::kFloat);
+  state.tensor("strength", strength);
+  if (state.loading() && strength.defined())
+    weights_ = std::make_shared<const std::vector<float>>(
+        strength.data_ptr<float>(), strength.data_ptr<float>() + strength.numel());
+  metrics_.visit_state(state, ranks_);
+  visit_pictures(state);
+}
+
+// Bytes as a tensor: a picture may hold anything.
+void HostServices::visit_pictures(State& state) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [name, picture] : pictures_)
+    list.push_back({{"name", name}, {"caption", picture.caption}, {"mime", picture.mime}});
+  std::string text = list.dump();
+  state.text("pictures", text);
+  if (state.loading()) pictures_.clear();
+  const nlohmann::json stored = nlohmann::json::parse(text);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const std::string name = stored[i]["name"];
+    RunDirectory::Picture& picture = pictures_[name];
+    at::Tensor bytes = at::empty({static_cast<int64_t>(picture.bytes.size())}, at::kByte);
+    std::memcpy(bytes.data_ptr(), picture.bytes.data(), picture.bytes.size());
+    state.tensor("picture." + std::to_string(i), bytes);
+    if (state.loading())
+      picture = {name, stored[i]["caption"], stored[i]["mime"],
+                 std::string(static_cast<const char*>(bytes.data_ptr()), bytes.nbytes())};
+  }
 }
 
 void HostServices::publish_per_sample(std::string_view name, const at::Tensor& values) {

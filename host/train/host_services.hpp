@@ -2,7 +2,9 @@
 #pragma once
 
 #include "data/loader.hpp"
+#include "ranks/ranks.hpp"
 #include "run/run_directory.hpp"
+#include "run/safetensors.hpp"
 #include "train/console.hpp"
 #include "train/epoch_metrics.hpp"
 
@@ -10,8 +12,10 @@
 #include "gh/host.hpp"
 #include "gh/ssl.hpp"
 
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,17 +30,26 @@ class HostServices final : public Host {
     const ViewPlan& plain_views;
     LoaderOptions loader;
   };
+  // What an encoder starts with and how it lies in memory.
+  struct EncoderPlan {
+    std::filesystem::path weights;  // empty: initial weights of the backbone
+    bool channels_last = false;
+    bool synced_norm = true;  // batch statistics over all ranks
+  };
   HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
-               Console& console);
+               EncoderPlan encoders, Ranks& ranks, Console& console);
 
   // The trainer's side.
   Progress& progress_now() { return progress_; }
+  void set_call(int64_t call) { call_ = call; }  // of step(), within an optimiser step
+  Ranks& ranks() { return ranks_; }
   EpochMetrics& metrics() { return metrics_; }
   void set_stage_samples(at::Tensor samples) { stage_samples_ = std::move(samples); }
-  void set_log(RunDirectory* directory) { directory_ = directory; }
+  void set_log(RunDirectory& directory);  // which also gets what was said before
   std::vector<RunDirectory::Picture> pictures() const;
   // What was published for the views, per sample; null before that.
   const std::shared_ptr<const std::vector<float>>& weights() const { return weights_; }
+  void visit_state(State& state);  // what was published and logged
 
   const RunFacts& facts() const override { return facts_; }
   const Progress& progress() const override { return progress_; }
@@ -50,24 +63,37 @@ class HostServices final : public Host {
   void picture(std::string_view name, std::string_view caption, std::string_view mime,
                std::string_view bytes) override;
   void say(Severity severity, std::string_view message) override;
-  at::Tensor all_gather(const at::Tensor& rows) override { return rows; }
-  at::Tensor all_reduce_sum(const at::Tensor& value) override { return value; }
-  at::Tensor shuffle_rows(const at::Tensor& rows) override { return rows; }
-  at::Tensor unshuffle_rows(const at::Tensor& rows) override { return rows; }
+  at::Tensor all_gather(const at::Tensor& rows) override { return ranks_.all_gather(rows); }
+  at::Tensor all_reduce_sum(const at::Tensor& value) override {
+    return ranks_.all_reduce_sum(value);
+  }
+  at::Tensor shuffle_rows(const at::Tensor& rows) override {
+    return ranks_.shuffle_rows(rows, random("shuffle_rows"));
+  }
+  at::Tensor unshuffle_rows(const at::Tensor& rows) override {
+    return ranks_.unshuffle_rows(rows, random("shuffle_rows"));
+  }
   at::Tensor embed_all(std::string_view views,
                        const std::function<at::Tensor(const at::Tensor&)>& embed) override;
   void publish_per_sample(std::string_view name, const at::Tensor& values) override;
   void* query(const char*) override { return nullptr; }
 
  private:
+  void visit_pictures(State& state);
+
   RunFacts facts_;
   SslMethod& method_;
   const Backbone& backbone_;
   Data data_;
+  EncoderPlan encoders_;
+  Ranks& ranks_;
   Console& console_;
   RunDirectory* directory_ = nullptr;
-  std::shared_ptr<LayerFactory> layers_ = standard_layers();
+  std::vector<std::string> said_;  // before there was a directory
+  std::shared_ptr<LayerFactory> layers_;
+  std::optional<TensorFile> initial_weights_;  // of the file, once read
   Progress progress_;
+  int64_t call_ = 0;
   EpochMetrics metrics_;
   at::Tensor stage_samples_;
   std::shared_ptr<const std::vector<float>> weights_;

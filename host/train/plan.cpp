@@ -46,8 +46,19 @@ TrainPlan read_plan(const Recipe& recipe) {
   plan.epochs = recipe.integer("train.epochs");
   plan.batch = recipe.integer("train.batch");
   plan.drop_last = recipe.boolean("train.drop_last");
-  plan.threads = recipe.integer("train.threads");
+  plan.accumulate = recipe.integer("train.accumulate");
+  plan.clip = recipe.real("train.clip");
   plan.dtype = recipe.text("train.dtype") == "float64" ? at::kDouble : at::kFloat;
+  if (const std::string& autocast = recipe.text("train.autocast"); autocast != "off")
+    plan.autocast = autocast == "fp16" ? at::kHalf : at::kBFloat16;
+  plan.channels_last = recipe.boolean("train.channels_last");
+  if (recipe.find("backbone.weights")) plan.weights = recipe.text("backbone.weights");
+  plan.checkpoint_every = recipe.integer("checkpoint.every");
+  plan.checkpoint_minutes = recipe.real("checkpoint.minutes");
+  plan.checkpoints = {.keep = recipe.integer("checkpoint.keep"),
+                      .best = recipe.integer("checkpoint.best"),
+                      .largest_is_best = recipe.text("checkpoint.goal") == "max"};
+  plan.best_metric = recipe.text("checkpoint.metric");
   const Table& views = *recipe.at("views").as<Table>();
   plan.views = read_views(views);
   plan.plain_views = read_plain_views(views);
@@ -78,8 +89,15 @@ void check_views(const Recipe& recipe, const TrainPlan& plan, const SampleSet& s
   }
 }
 
+// A short last batch is cut to a multiple of the ranks, as the loader does.
+int64_t TrainPlan::calls_per_epoch(int64_t samples) const {
+  if (drop_last) return samples / batch * accumulate;
+  const int64_t one_call = batch / accumulate;
+  return samples / one_call + (samples % one_call >= world ? 1 : 0);
+}
+
 int64_t TrainPlan::steps_per_epoch(int64_t samples) const {
-  return drop_last ? samples / batch : (samples + batch - 1) / batch;
+  return (calls_per_epoch(samples) + accumulate - 1) / accumulate;
 }
 
 Schedule TrainPlan::schedule_for(const Recipe& recipe, int64_t stage_epochs) const {
@@ -88,8 +106,17 @@ Schedule TrainPlan::schedule_for(const Recipe& recipe, int64_t stage_epochs) con
                .epochs = stage_epochs};
   if (out.id == "constant") return out;
   out.warm_up = recipe.integer("train.schedule.warm_up");
+  if (out.id == "step") {
+    out.gamma = recipe.real("train.schedule.gamma");
+    for (const Value& epoch : *recipe.at("train.schedule.milestones").as<Array>())
+      out.milestones.push_back(*epoch.as<int64_t>());
+    return out;
+  }
   out.lr_min = recipe.real("train.schedule.lr_min");
-  if (out.id == "cosine") return out;
+  if (out.id == "cosine") {
+    out.per_step = recipe.text("train.schedule.per") == "step";
+    return out;
+  }
   out.stage1_end = out.stage2_start = recipe.real("train.schedule.lr_split");
   out.stage2_begins = harmonize->tracker.warm_up;
   return out;
@@ -100,6 +127,9 @@ std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
   const auto real = [&](const char* key) {
     return recipe.real(std::string("train.optimizer.") + key);
   };
+  if (!recipe.boolean("train.optimizer.decay_bias_and_norm"))
+    for (OptimizedParameter& p : parameters)
+      if (p.tensor.dim() <= 1 && p.policy == Policy::normal) p.policy = Policy::no_decay;
   const std::string& id = recipe.text("train.optimizer.id");
   if (id == "sgd")
     return make_sgd(std::move(parameters),
@@ -107,12 +137,18 @@ std::unique_ptr<Optimizer> make_optimizer(const Recipe& recipe,
                      .momentum = real("momentum"),
                      .weight_decay = real("weight_decay"),
                      .nesterov = recipe.boolean("train.optimizer.nesterov")});
-  if (id == "adam")
+  if (id == "lars")
+    return make_lars(std::move(parameters), {.lr = real("lr"),
+                                             .momentum = real("momentum"),
+                                             .weight_decay = real("weight_decay"),
+                                             .eta = real("eta")});
+  if (id == "adam" || id == "adamw")
     return make_adam(std::move(parameters), {.lr = real("lr"),
                                              .beta1 = real("beta1"),
                                              .beta2 = real("beta2"),
                                              .epsilon = real("epsilon"),
-                                             .weight_decay = real("weight_decay")});
+                                             .weight_decay = real("weight_decay"),
+                                             .decoupled = id == "adamw"});
   fail(ErrorCode::internal, "the recipe schema allows an optimizer '", id,
        "' that the host cannot make");
 }

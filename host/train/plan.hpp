@@ -5,9 +5,11 @@
 #include "data/long_tail.hpp"
 #include "harmonize/harmonizer.hpp"
 #include "recipe/recipe.hpp"
+#include "run/checkpoint_store.hpp"
 #include "train/optimizer.hpp"
 #include "train/schedule.hpp"
 
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,9 +22,18 @@ struct TrainPlan {
   uint64_t seed = 0;
   int64_t epochs = 1;
   int64_t batch = 1;
+  int64_t accumulate = 1;  // calls of step() that share an optimiser step
   bool drop_last = false;
-  int64_t threads = 0;
+  double clip = 0;  // largest norm of the gradient; 0: any
   at::ScalarType dtype = at::kFloat;
+  std::optional<at::ScalarType> autocast;
+  bool channels_last = false;
+  std::filesystem::path weights;  // the backbone's initial ones; empty: its own
+  int64_t world = 1;              // ranks that share a batch; set by whoever starts them
+  int64_t checkpoint_every = 1;   // epochs
+  double checkpoint_minutes = 0;
+  CheckpointPlan checkpoints;
+  std::string best_metric;
   ViewPlan views;
   ViewPlan plain_views;  // what evaluators see
   LoaderOptions loader;
@@ -31,7 +42,8 @@ struct TrainPlan {
   std::vector<std::set<std::string>> eval_moments;  // per [[eval]]: "start", "warm-up", "end"
 
   Schedule schedule_for(const Recipe& recipe, int64_t stage_epochs) const;
-  int64_t steps_per_epoch(int64_t samples) const;
+  int64_t calls_per_epoch(int64_t samples) const;  // of SslMethod::step
+  int64_t steps_per_epoch(int64_t samples) const;  // of the optimiser
 };
 
 TrainPlan read_plan(const Recipe& recipe);

@@ -1,5 +1,6 @@
 #include "train/schedule.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -15,14 +16,25 @@ double cosine(double high, double low, double at, int64_t begin, int64_t end) {
 
 }  // namespace
 
-double Schedule::rate(int64_t epoch) const {
+double Schedule::rate(double position) const {
   if (id == "constant") return lr;
-  const int64_t number = epoch + 1;
-  const double e = static_cast<double>(number);
-  if (number < warm_up) return lr * e / static_cast<double>(warm_up);
+  const double e = per_step ? position : std::floor(position) + 1;
+  if (e < static_cast<double>(warm_up)) return lr * e / static_cast<double>(warm_up);
+  return id == "step" ? stepped(position) : curve(e);
+}
+
+double Schedule::curve(double e) const {
   if (id == "cosine") return cosine(lr, lr_min, e, warm_up, epochs);
-  if (number < stage2_begins) return cosine(lr, stage1_end, e, warm_up, stage2_begins);
+  if (e < static_cast<double>(stage2_begins))
+    return cosine(lr, stage1_end, e, warm_up, stage2_begins);
   return cosine(stage2_start, lr_min, e, stage2_begins, epochs);
+}
+
+double Schedule::stepped(double position) const {
+  const auto passed = std::count_if(milestones.begin(), milestones.end(), [&](int64_t milestone) {
+    return static_cast<double>(milestone) <= position;
+  });
+  return lr * std::pow(gamma, static_cast<double>(passed));
 }
 
 }  // namespace gh::host

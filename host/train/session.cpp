@@ -2,10 +2,17 @@
 
 #include "data/known_sets.hpp"
 #include "eval/evaluation.hpp"
+#include "ranks/launch.hpp"
+#include "ranks/ranks.hpp"
+#include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
+#include "run/checkpoint_store.hpp"
 #include "run/environment.hpp"
 #include "train/components.hpp"
+#include "train/console.hpp"
+#include "train/device.hpp"
+#include "train/export.hpp"
 #include "train/interrupt.hpp"
 #include "train/trainer.hpp"
 
@@ -18,6 +25,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <map>
 #include <optional>
 
 namespace gh::host {
@@ -25,6 +35,9 @@ namespace {
 
 RunFacts make_facts(const TrainPlan& plan, const SampleSet& data, bool with_labels) {
   RunFacts facts;
+  facts.accumulate = plan.accumulate;
+  facts.world = plan.world;
+  facts.device = plan.loader.device;
   facts.samples = data.size();
   facts.batch = plan.batch;
   facts.steps_per_epoch = plan.steps_per_epoch(data.size());
@@ -67,14 +80,48 @@ nlohmann::ordered_json describe_data(const SampleSet& data) {
   return out;
 }
 
+nlohmann::json read_json(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
+}
+
+// Where `--resume` looks; empty without it.
+std::filesystem::path run_to_resume(const RunOptions& options, const std::string& name) {
+  if (!options.resume) return {};
+  return options.out.empty() ? RunDirectory::latest(name) : options.out;
+}
+
+// The processes of this run, and which of them this is.
+struct Process {
+  Launch launch = read_launch([](const char* name) { return std::getenv(name); });
+  at::Device device;
+  std::unique_ptr<Ranks> ranks;
+  Console console;
+
+  Process(const Recipe& recipe, bool alone)
+      : device(choose_device(recipe.text("train.device"), launch.local_rank)),
+        console(launch.rank > 0) {
+    if (alone) launch = {};
+    at::set_num_threads(choose_threads(recipe.integer("train.threads"), launch.local_world));
+    if (launch.world > 1) console.say(host::describe(launch));
+    ranks = launch.world == 1
+                ? Ranks::alone()
+                : Ranks::join(launch,
+                              {.timeout_seconds = recipe.real("ranks.timeout"), .device = device});
+  }
+};
+
 // Everything of a run that lives as long as its training; members are destroyed in reverse order.
 class Session {
  public:
-  Session(const Recipe& recipe, Registry& registry, Console& console)
+  // `run` is where checkpoints to start from may lie; empty: nowhere.
+  Session(const Recipe& recipe, Registry& registry, Process& process,
+          const std::filesystem::path& run)
       : recipe_(recipe),
         registry_(registry),
-        console_(console),
-        plan_(read_plan(recipe)),
+        process_(process),
+        console_(process.console),
+        plan_(plan_for(recipe, process, run)),
         components_(make_components(recipe, registry)),
         train_(call_component(components_.dataset.name, "open",
                               [this] {
@@ -82,21 +129,29 @@ class Session {
                                                        plan_.long_tail);
                               })),
         splits_(*components_.dataset, plan_.seed, train_),
-        host_(make_facts(plan_, train_, components_.method.sees_labels), *components_.method,
-              *components_.backbone, {train_, plan_.views, plan_.plain_views, plan_.loader},
-              console) {}
+        host_(facts_for_rank(), *components_.method, *components_.backbone,
+              {train_, plan_.views, plan_.plain_views, plan_.loader},
+              {plan_.weights, plan_.channels_last, recipe.boolean("ranks.sync_norm")},
+              *process.ranks, console_) {
+    build();
+  }
 
   RunOutcome run(const RunOptions& options) {
-    build();
-    RunDirectory directory = RunDirectory::create(options.out, plan_.name);
-    host_.set_log(&directory);
+    Opened opened = open_directory(options);
+    RunDirectory& directory = opened.directory;
+    host_.set_log(directory);
+    const bool first = process_.ranks->first();
+    if (opened.finished) {
+      host_.say(Severity::info, directory.path().string() + " is finished; nothing to go on with");
+      return {.directory = directory.path(), .interrupted = false, .first = first};
+    }
     RunStatus status(directory);
     try {
-      describe(directory, options);
-      const bool finished = train(directory, status);
+      describe(directory, options, opened.from);
+      const bool finished = train(directory, status, opened.from);
       status.ended(finished ? "finished" : "interrupted", finished ? "" : "stopped by a signal");
-      write_report(directory.path());
-      return {.directory = directory.path(), .interrupted = !finished};
+      if (first) write_report(directory.path());
+      return {.directory = directory.path(), .interrupted = !finished, .first = first};
     } catch (const std::exception& error) {
       console_.finish();
       directory.log(fmt::format("failed: {}", error.what()));
@@ -105,7 +160,69 @@ class Session {
     }
   }
 
+  std::string export_encoder_of(const std::filesystem::path& run, Which which,
+                                const std::filesystem::path& out) {
+    CheckpointStore store(run, plan_.checkpoints);
+    const auto warn = [&](const std::string& text) { console_.warn(text); };
+    const auto from = which == Which::best ? store.best() : store.newest(warn);
+    require(from.has_value(), ErrorCode::missing_data, run.string(),
+            which == Which::best ? " has no best checkpoint; set checkpoint.best in its recipe"
+                                 : " has no checkpoint: it was stopped before its first");
+    RunDirectory directory = RunDirectory::unwritten(run);
+    RunStatus status(directory);
+    Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
+    Trainer trainer = make_trainer(directory, store, status, loader);
+    trainer.restore_only(from->content);
+    const std::shared_ptr<Encoder> encoder =
+        components_.method.ask("clone_encoder", &SslMethod::clone_encoder, host_);
+    const TensorFile file = export_encoder(*encoder, export_facts(trainer.epochs_done()));
+    write_safetensors(out, file);
+    return fmt::format("{} tensors of {} after {} epochs → {}", file.tensors.size(),
+                       recipe_.slot("backbone").id, trainer.epochs_done(), out.string());
+  }
+
+  ReplayOutcome replay(const std::filesystem::path& run) {
+    const StepExamination recorded = read_failure(run);
+    CheckpointStore store(run, plan_.checkpoints);
+    const auto from = store.newest([&](const std::string& text) { console_.warn(text); });
+    RunDirectory directory = RunDirectory::unwritten(run);
+    RunStatus status(directory);
+    const InterruptGuard interrupts;
+    Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
+    Trainer trainer = make_trainer(directory, store, status, loader);
+    console_.say(fmt::format("going from {} to step {}",
+                             from ? from->file.filename().string() : "the start",
+                             recorded.step + 1));
+    const StepExamination seen = trainer.replay(from ? &from->content : nullptr, recorded.step);
+    const bool same = seen == recorded;
+    return {.same = same,
+            .text = summary(seen) +
+                    (same ? "\nThe same as in the run, number for number."
+                          : "\nNot the same as in the run, which had:\n" + summary(recorded))};
+  }
+
  private:
+  static TrainPlan plan_for(const Recipe& recipe, const Process& process,
+                            const std::filesystem::path& run) {
+    TrainPlan plan = read_plan(recipe);
+    // With a checkpoint to start from, the file of initial weights need not be there any more.
+    if (!run.empty() && !CheckpointStore(run, {}).files().empty()) plan.weights.clear();
+    plan.world = process.ranks->world();
+    plan.loader.device = process.device;
+    if (!process.device.is_cuda()) plan.autocast.reset();
+    const int64_t share = plan.accumulate * plan.world;
+    require(plan.batch % share == 0, ErrorCode::invalid_param, "train.batch = ", plan.batch,
+            " cannot be shared out over ", plan.world, " ranks and ", plan.accumulate,
+            " parts; make it a multiple of ", share);
+    return plan;
+  }
+
+  RunFacts facts_for_rank() const {
+    RunFacts facts = make_facts(plan_, train_, components_.method.sees_labels);
+    facts.rank = process_.ranks->rank();
+    return facts;
+  }
+
   // Networks and points; every component's complaints at once.
   void build() {
     Diagnostics problems;
@@ -163,8 +280,11 @@ class Session {
     plan.allocator_name = components_.allocator.name;
     harmonizer_.emplace(plan, points, *components_.allocator,
                         components_.allocator.sees_labels ? train_.targets() : at::Tensor(),
-                        train_.size(), plan_.dtype,
+                        train_.size(), at::TensorOptions(plan_.dtype).device(process_.device),
                         [this](std::string_view name, double value) { host_.log(name, value); });
+    if (plan_.world > 1)
+      harmonizer_->share(process_.ranks->rank(),
+                         [this](const at::Tensor& rows) { return host_.all_gather(rows); });
   }
 
   EvalFacts eval_facts(int64_t width) {
@@ -179,10 +299,134 @@ class Session {
     return facts;
   }
 
-  void describe(RunDirectory& directory, const RunOptions& options) {
+  // ---- the run directory: new, or one to go on with ----
+
+  struct Opened {
+    RunDirectory directory;
+    std::optional<Checkpoint> from;
+    bool finished = false;
+  };
+
+  // The first rank opens it and tells the others where it is and which checkpoint to read.
+  Opened open_directory(const RunOptions& options) {
+    if (process_.ranks->first()) {
+      Opened opened = open_as_first(options);
+      const nlohmann::json told = {{"path", opened.directory.path().string()},
+                                   {"from", opened.from ? opened.from->file.string() : ""},
+                                   {"finished", opened.finished}};
+      process_.ranks->broadcast_text(told.dump());
+      return opened;
+    }
+    const auto told = nlohmann::json::parse(process_.ranks->broadcast_text(""));
+    Opened opened{.directory = RunDirectory::unwritten(told["path"].get<std::string>()),
+                  .from = {},
+                  .finished = told["finished"]};
+    if (const std::string file = told["from"]; !file.empty())
+      opened.from = Checkpoint{file, read_checkpoint(file)};
+    return opened;
+  }
+
+  Opened open_as_first(const RunOptions& options) {
+    const std::filesystem::path wanted = run_to_resume(options, plan_.name);
+    if (!options.resume || wanted.empty() || !std::filesystem::exists(wanted / ".lock"))
+      return {.directory = RunDirectory::create(options.out, plan_.name), .from = {}};
+    Opened opened{.directory = RunDirectory::reopen(wanted), .from = {}};
+    const std::filesystem::path& path = opened.directory.path();
+    require_same_run(path);
+    const nlohmann::json status = read_json(path / "status.json");
+    opened.finished = status.is_object() && status.value("state", "") == "finished";
+    if (opened.finished) return opened;
+    opened.from = CheckpointStore(path, plan_.checkpoints).newest([&](const std::string& text) {
+      opened.directory.log(text);
+      console_.warn(text);
+    });
+    RunDirectory::Marks marks;
+    int64_t step = 0;
+    if (opened.from) {
+      const auto position = nlohmann::json::parse(opened.from->content.metadata.at("position"));
+      marks = {.metrics_bytes = position.at("metrics_bytes"), .results = position.at("results")};
+      step = position.at("total");
+    }
+    opened.directory.rewind(marks, opened.from ? step + 1 : 0);
+    return opened;
+  }
+
+  // A run goes on only as what it was.
+  void require_same_run(const std::filesystem::path& run) {
+    const std::filesystem::path file = run / "recipe.toml";
+    if (!std::filesystem::exists(file)) return;  // stopped before it began
+    Diagnostics problems;
+    const Recipe before = load_recipe(file, {}, registry_, problems);
+    require(!problems.has_errors(), ErrorCode::invalid_param, "the recipe in ", run.string(),
+            " does not fit these plugins any more:\n", problems.text());
+    const auto differences = numeric_differences(before.resolved, recipe_.resolved);
+    require(differences.empty(), ErrorCode::invalid_param, run.string(),
+            " was started with another recipe; undo these changes, or start anew with another "
+            "--out:\n",
+            to_text(differences));
+    const nlohmann::json data = read_json(run / "data.json");
+    if (data.is_object())
+      require(data.value("fingerprint", "") == train_.fingerprint() &&
+                  data.value("chosen_fingerprint", "") ==
+                      (train_.chosen().defined() ? train_.chosen_fingerprint() : ""),
+              ErrorCode::invalid_param, "the data have changed since ", run.string(),
+              " was started (fingerprint ", train_.fingerprint(), ", it was ",
+              data.value("fingerprint", "unknown"), ")");
+    const nlohmann::json environment = read_json(run / "environment.json");
+    if (!environment.is_object()) return;
+    const auto differs = [&](const char* key, const nlohmann::json& now) {
+      if (environment.value(key, nlohmann::json()) != now)
+        console_.warn(
+            fmt::format("{} was {} when the run began and is {} now: numbers may differ "
+                        "from those of an uninterrupted run",
+                        key, environment.value(key, nlohmann::json()).dump(), now.dump()));
+    };
+    const nlohmann::json now = describe_environment();
+    for (const char* key : {"ghhost", "torch", "cpu"}) differs(key, now[key]);
+    differs("threads", at::get_num_threads());
+    differs("world", plan_.world);
+    differs("run_device", process_.device.str());
+    for (const nlohmann::json& plugin : environment.value("plugins", nlohmann::json::array()))
+      for (const nlohmann::json& loaded : nlohmann::json(describe_plugins(registry_.loaded())))
+        if (loaded["name"] == plugin["name"] && loaded["sha256"] != plugin["sha256"])
+          console_.warn(fmt::format("plugin {} is another build than when the run began",
+                                    plugin["name"].get<std::string>()));
+  }
+
+  std::map<std::string, std::string> export_facts(int64_t epochs) const {
+    const Slot& backbone = recipe_.slot("backbone");
+    nlohmann::ordered_json params = nlohmann::ordered_json::object();
+    for (const Entry& entry : backbone.params.entries()) {
+      const std::string text = to_toml_value(entry.value);
+      const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+      params[entry.key] = json.is_discarded() ? nlohmann::ordered_json(text) : json;
+    }
+    std::map<std::string, std::string> facts = {
+        {"ghhost.version", describe_environment()["ghhost"]},
+        {"ghhost.backbone", backbone.id},
+        {"ghhost.backbone.params", params.dump()},
+        {"ghhost.method", recipe_.slot("method").id},
+        {"ghhost.seed", std::to_string(plan_.seed)},
+        {"ghhost.epochs", std::to_string(epochs)},
+        {"ghhost.data.fingerprint", train_.fingerprint()},
+        {"ghhost.recipe", to_toml(recipe_.resolved)}};
+    if (train_.pictures()) {
+      const NormalizePlan& normalize = plan_.plain_views.groups.front().normalize;
+      facts["ghhost.data.mean"] = nlohmann::json(normalize.mean).dump();
+      facts["ghhost.data.std"] = nlohmann::json(normalize.std).dump();
+    }
+    return facts;
+  }
+
+  void describe(RunDirectory& directory, const RunOptions& options,
+                const std::optional<Checkpoint>& from) {
+    if (from)
+      return host_.say(Severity::info, fmt::format("going on from {}", from->file.string()));
     directory.write_text("recipe.toml", to_toml(recipe_.resolved));
     nlohmann::ordered_json environment = describe_environment();
     environment["threads"] = at::get_num_threads();
+    environment["world"] = plan_.world;
+    environment["run_device"] = process_.device.str();
     environment["command"] = options.command;
     environment["started"] = utc_now();
     environment["plugins"] = describe_plugins(registry_.loaded());
@@ -198,23 +442,31 @@ class Session {
                                                            certificate_.width)));
   }
 
-  bool train(RunDirectory& directory, RunStatus& status) {
+  Trainer make_trainer(RunDirectory& directory, CheckpointStore& checkpoints, RunStatus& status,
+                       Loader& loader) {
+    return Trainer({.recipe = recipe_,
+                    .plan = plan_,
+                    .data = train_,
+                    .loader = loader,
+                    .method = components_.method,
+                    .host = host_,
+                    .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
+                    .directory = directory,
+                    .checkpoints = checkpoints,
+                    .status = status,
+                    .console = console_,
+                    .evaluate = [this, &directory](const std::string& moment, int64_t done) {
+                      evaluate(directory, moment, done);
+                    }});
+  }
+
+  bool train(RunDirectory& directory, RunStatus& status, const std::optional<Checkpoint>& from) {
     const InterruptGuard interrupts;
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
-    Trainer trainer({.recipe = recipe_,
-                     .plan = plan_,
-                     .data = train_,
-                     .loader = loader,
-                     .method = components_.method,
-                     .host = host_,
-                     .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
-                     .directory = directory,
-                     .status = status,
-                     .console = console_,
-                     .evaluate = [&](const std::string& moment, int64_t done) {
-                       evaluate(directory, moment, done);
-                     }});
-    const bool finished = trainer.train();
+    CheckpointStore checkpoints(directory.path(), plan_.checkpoints);
+    if (from && directory.written()) checkpoints.go_on_from(*from);
+    Trainer trainer = make_trainer(directory, checkpoints, status, loader);
+    const bool finished = trainer.train(from ? &from->content : nullptr);
     console_.finish();
     if (const auto pictures = host_.pictures(); !pictures.empty())
       directory.write_result(
@@ -262,6 +514,7 @@ class Session {
 
   const Recipe& recipe_;
   Registry& registry_;
+  Process& process_;
   Console& console_;
   TrainPlan plan_;
   Components components_;
@@ -274,12 +527,24 @@ class Session {
 
 }  // namespace
 
-RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options,
-                      Console& console) {
-  if (const int64_t threads = recipe.integer("train.threads"); threads > 0)
-    at::set_num_threads(static_cast<int>(threads));
-  Session session(recipe, registry, console);
-  return session.run(options);
+RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options) {
+  Process process(recipe, false);
+  const RunOutcome outcome =
+      Session(recipe, registry, process, run_to_resume(options, recipe.text("name"))).run(options);
+  process.ranks->leave();
+  return outcome;
+}
+
+std::string export_run(const Recipe& recipe, Registry& registry, const std::filesystem::path& run,
+                       Which which, const std::filesystem::path& out) {
+  Process process(recipe, true);
+  return Session(recipe, registry, process, run).export_encoder_of(run, which, out);
+}
+
+ReplayOutcome replay_run(const Recipe& recipe, Registry& registry,
+                         const std::filesystem::path& run) {
+  Process process(recipe, true);
+  return Session(recipe, registry, process, run).replay(run);
 }
 
 }  // namespace gh::host

@@ -1,9 +1,9 @@
 // A whole run: components from a resolved recipe, data, checks, training, evaluations, report.
+// Under a launcher (torchrun, srun, mpirun) this process is one of its ranks; the first writes.
 #pragma once
 
 #include "plugins/registry.hpp"
 #include "recipe/recipe.hpp"
-#include "train/console.hpp"
 
 #include <filesystem>
 #include <string>
@@ -13,17 +13,34 @@ namespace gh::host {
 
 struct RunOptions {
   std::filesystem::path out;         // empty: runs/<name>-NNN
+  bool resume = false;               // go on with the run that is there; start one where none is
   std::vector<std::string> command;  // as typed, for the record
 };
 
 struct RunOutcome {
   std::filesystem::path directory;
   bool interrupted = false;
+  bool first = true;  // this rank speaks for the run
 };
 
 // Throws RecipeRefused when components cannot work together, gh::Error otherwise. From the moment
 // the run directory exists, whatever is thrown has been written into it first.
-RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options,
-                      Console& console);
+RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options);
+
+enum class Which { newest, best };
+
+// Writes the encoder of a checkpoint of `run` (whose recipe this is) as safetensors. Returns a
+// sentence on what was written.
+std::string export_run(const Recipe& recipe, Registry& registry, const std::filesystem::path& run,
+                       Which which, const std::filesystem::path& out);
+
+// Makes the step again at which the numbers of `run` stopped being finite, starting from its newest
+// checkpoint. `same`: with the same outcome, number for number.
+struct ReplayOutcome {
+  bool same = false;
+  std::string text;
+};
+ReplayOutcome replay_run(const Recipe& recipe, Registry& registry,
+                         const std::filesystem::path& run);
 
 }  // namespace gh::host

@@ -1,21 +1,27 @@
 #include "train/trainer.hpp"
 
+#include "train/autocast.hpp"
+#include "train/gradient_norm.hpp"
 #include "train/interrupt.hpp"
 #include "train/state_archive.hpp"
 
 #include "gh/error.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cmath>
-#include <utility>
+#include <limits>
 
 namespace gh::host {
 namespace {
+
+constexpr const char* kFormat = "ghhost-checkpoint-1";
 
 class StageList final : public Stages {
  public:
@@ -36,90 +42,156 @@ class TrainableList final : public Trainables {
   std::vector<OptimizedParameter> parameters;
 };
 
+// LibTorch's own generators, for operators that draw from them.
+void visit_generators(State& state, at::Device device) {
+  const auto visit = [&](const char* name, at::Generator generator) {
+    std::lock_guard lock(generator.mutex());
+    at::Tensor bytes = generator.get_state();
+    state.tensor(name, bytes);
+    if (state.loading()) generator.set_state(bytes);
+  };
+  visit("generator.cpu", at::globalContext().defaultGenerator(at::kCPU));
+  if (device.is_cuda()) visit("generator.cuda", at::globalContext().defaultGenerator(device));
+}
+
 }  // namespace
 
-// One call of SslMethod::step. World size one, no loss scaling and no accumulation yet, so
-// gradients are what backward leaves.
+// The calls of SslMethod::step that make one optimiser step.
 class Trainer::StepRun final : public Step {
  public:
-  StepRun(TrainerParts& parts, Optimizer& optimizer, const at::Tensor& indices, int64_t epoch)
-      : parts_(parts), optimizer_(optimizer), indices_(indices), epoch_(epoch) {}
+  StepRun(Trainer& trainer, int64_t calls) : trainer_(trainer), calls_(calls) {}
+
+  void begin_call(const LoadedBatch& batch) {
+    batch_ = &batch;
+    called_ = false;
+  }
+  void end_call() const {
+    require(called_, ErrorCode::internal, "the method's step() never called backward()");
+  }
 
   void backward(const at::Tensor& loss) override {
     require(loss.dim() == 0, ErrorCode::shape, "backward() takes a scalar loss, got ",
             loss.sizes());
     require(!reduced_, ErrorCode::internal,
             "backward() between reduce_gradients() and discard_gradients()");
-    const double value = loss.item<double>();
-    require(std::isfinite(value), ErrorCode::numeric, "the loss is ", value, " in epoch ",
-            epoch_ + 1, ", step ", parts_.host.progress().step + 1);
-    loss.backward();
-    total_ += value;
+    const at::Tensor value = loss.detach() / static_cast<double>(calls_);
+    total_ = total_.defined() ? total_ + value : value;
+    const double factor = trainer_.scaler_.scale() / static_cast<double>(calls_);
+    (factor == 1 ? loss : loss * factor).backward();
     called_ = true;
   }
   at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
                        const HarmonizeOptions& options) override {
-    if (!parts_.harmonizer) return at::zeros({}, z1.options().requires_grad(false));
-    return parts_.harmonizer->term(z1, z2, indices_, options.track != 0, epoch_);
+    Harmonizer* harmonizer = trainer_.parts_.harmonizer;
+    if (!harmonizer) return at::zeros({}, z1.options().requires_grad(false));
+    return harmonizer->term(z1, z2, batch_->indices, options.track != 0, batch_->epoch);
   }
-  void reduce_gradients() override { reduced_ = true; }
+  void reduce_gradients() override {
+    require(trainer_.parts_.plan.accumulate == 1, ErrorCode::unsupported,
+            "reduce_gradients() with train.accumulate > 1");
+    finish({});
+  }
   void discard_gradients() override {
-    optimizer_.zero_grad();
+    require(trainer_.parts_.plan.accumulate == 1, ErrorCode::unsupported,
+            "discard_gradients() with train.accumulate > 1");
+    trainer_.optimizer_->zero_grad();
+    if (trainer_.reducer_) trainer_.reducer_->begin_step();
     reduced_ = false;
-    total_ = 0;
+    total_.reset();
   }
   void* query(const char*) override { return nullptr; }
 
-  double total_loss() const { return total_; }
-  bool called() const { return called_; }
+  // Gradients become the unscaled mean over ranks; votes their sum.
+  void finish(std::span<double> votes) {
+    if (reduced_) return trainer_.sum_votes(votes);
+    if (trainer_.reducer_) trainer_.reducer_->finish(votes);
+    if (const double scale = trainer_.scaler_.scale(); scale != 1)
+      scale_gradients(trainer_.optimizer_->parameters(), 1 / scale);
+    reduced_ = true;
+  }
+  double loss() const {
+    return total_.defined() ? total_.item<double>() : std::numeric_limits<double>::quiet_NaN();
+  }
+  const LoadedBatch& batch() const { return *batch_; }
 
  private:
-  TrainerParts& parts_;
-  Optimizer& optimizer_;
-  const at::Tensor& indices_;
-  int64_t epoch_;
-  double total_ = 0;
+  Trainer& trainer_;
+  int64_t calls_;
+  const LoadedBatch* batch_ = nullptr;
+  at::Tensor total_;
   bool called_ = false;
   bool reduced_ = false;
 };
 
-Trainer::Trainer(TrainerParts parts) : parts_(std::move(parts)) {}
-
-std::vector<Trainer::StagePlan> Trainer::plan_stages() const {
+Trainer::Trainer(TrainerParts parts)
+    : parts_(std::move(parts)), scaler_(parts_.plan.autocast == at::kHalf) {
   StageList list;
   parts_.method.ask("plan_stages", &SslMethod::plan_stages, parts_.host.facts(), list);
   if (list.stages.empty()) list.add("train", parts_.plan.epochs);
-  std::vector<StagePlan> out;
-  for (auto& [name, epochs] : list.stages) out.push_back({name, epochs});
-  return out;
+  for (auto& [name, epochs] : list.stages) stages_.push_back({name, epochs});
 }
 
-bool Trainer::train() {
-  const std::vector<StagePlan> stages = plan_stages();
-  parts_.evaluate("start", 0);
-  int64_t done = 0;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    begin_stage(stages[i], static_cast<int64_t>(i));
-    if (!run_stage(stages[i])) {
-      save_state();
-      return false;
-    }
-    parts_.method.ask("end_stage", &SslMethod::end_stage, parts_.host);
-    done += stages[i].epochs;
+// ---- stages ----
+
+bool Trainer::train(const TensorFile* from) {
+  if (!from) parts_.evaluate("start", 0);
+  if (!run_stages(from)) {
+    save({});
+    parts_.host.ranks().barrier();  // nobody leaves before it is written
+    return false;
   }
   parts_.console.finish();
-  save_state();  // first: an evaluation that fails must not cost what was learnt
-  parts_.evaluate("end", done);
+  save({});  // first: an evaluation that fails must not cost what was learnt
+  parts_.evaluate("end", epochs_done());
   return true;
 }
 
-void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
+bool Trainer::run_stages(const TensorFile* from) {
+  if (from) position_ = read_position(*from);
+  const auto count = static_cast<int64_t>(stages_.size());
+  if (position_.stage == count) {  // trained to the end, and stopped after that
+    begin_stage(count - 1, from);
+    return true;
+  }
+  while (position_.stage < count) {
+    begin_stage(position_.stage, from);
+    if (from && position_.steps == 0 && position_.epochs > 0) after_epoch();
+    from = nullptr;
+    if (!run_stage()) return false;
+    if (examination_) return true;
+    parts_.method.ask("end_stage", &SslMethod::end_stage, parts_.host);
+    position_ = {.stage = position_.stage + 1, .epochs = 0, .steps = 0, .total = position_.total};
+  }
+  return true;
+}
+
+void Trainer::restore_only(const TensorFile& from) {
+  position_ = read_position(from);
+  begin_stage(std::min(position_.stage, static_cast<int64_t>(stages_.size()) - 1), &from);
+}
+
+StepExamination Trainer::replay(const TensorFile* from, int64_t step) {
+  replayed_ = step;
+  run_stages(from);
+  parts_.console.finish();
+  require(examination_.has_value(), ErrorCode::numeric, "training ended before step ", step + 1);
+  return *examination_;
+}
+
+int64_t Trainer::epochs_done() const {
+  int64_t done = position_.epochs;
+  for (int64_t i = 0; i < position_.stage; ++i) done += stages_[static_cast<std::size_t>(i)].epochs;
+  return done;
+}
+
+void Trainer::begin_stage(int64_t index, const TensorFile* from) {
+  stage_now_ = index;
   parts_.loader.reset();
   Progress& progress = parts_.host.progress_now();
-  progress = {.stage = stage.name,
+  progress = {.stage = stage().name,
               .stage_index = index,
               .epoch = 0,
-              .epochs = stage.epochs,
+              .epochs = stage().epochs,
               .step = 0,
               .steps = 0};
   parts_.method.ask("train", &SslMethod::train, true);
@@ -131,14 +203,23 @@ void Trainer::begin_stage(const StagePlan& stage, int64_t index) {
   if (parts_.harmonizer) parts_.harmonizer->trainable(trainables);
   optimizer_ = make_optimizer(parts_.recipe, std::move(trainables.parameters));
   require_complete_state();
+  if (parts_.host.facts().world > 1) {
+    std::vector<at::Tensor> parameters;
+    for (const OptimizedParameter& p : optimizer_->parameters()) parameters.push_back(p.tensor);
+    reducer_ = std::make_unique<GradientReducer>(parts_.host.ranks(), std::move(parameters));
+  }
+  if (from) load(*from);
 
   stage_samples_ = parts_.method.ask("stage_samples", &SslMethod::stage_samples);
   parts_.host.set_stage_samples(stage_samples_);
-  const int64_t samples = stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
-  progress.steps = stage.epochs * parts_.plan.steps_per_epoch(samples);
-  require(stage.epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '", stage.name,
-          "' has ", samples, " samples and drops batches shorter than ", parts_.plan.batch,
-          "; lower train.batch");
+  progress.steps = stage().epochs * parts_.plan.steps_per_epoch(stage_size());
+  require(stage().epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '",
+          stage().name, "' has ", stage_size(), " samples and drops batches shorter than ",
+          parts_.plan.batch, "; lower train.batch");
+}
+
+int64_t Trainer::stage_size() const {
+  return stage_samples_.defined() ? stage_samples_.size(0) : parts_.data.size();
 }
 
 void Trainer::require_complete_state() {
@@ -149,63 +230,98 @@ void Trainer::require_complete_state() {
     StateSaver harmonizer(file, "harmonize");
     parts_.harmonizer->visit_state(harmonizer);
   }
-  std::set<const void*> visited;
-  for (const auto& entry : file.tensors) visited.insert(entry.second.data_ptr());
-  for (const OptimizedParameter& p : optimizer_->parameters())
-    require(visited.contains(p.tensor.data_ptr()), ErrorCode::internal,
+  names_.clear();
+  for (const OptimizedParameter& p : optimizer_->parameters()) {
+    const auto found = std::find_if(file.tensors.begin(), file.tensors.end(), [&](const auto& t) {
+      return t.second.data_ptr() == p.tensor.data_ptr();
+    });
+    require(found != file.tensors.end(), ErrorCode::internal,
             "the method trains a parameter of shape ", p.tensor.sizes(),
             " that its visit_state() does not visit");
+    names_.emplace_back(found->first, p.tensor);
+  }
 }
 
-bool Trainer::run_stage(const StagePlan& stage) {
-  const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage.epochs);
-  for (int64_t epoch = 0; epoch < stage.epochs; ++epoch) {
-    parts_.host.progress_now().epoch = epoch;
-    if (!run_epoch(stage, epoch, schedule.rate(epoch))) return false;
-    if (parts_.plan.harmonize && epoch + 1 == parts_.plan.harmonize->tracker.warm_up)
-      parts_.evaluate("warm-up", epoch + 1);
+// ---- epochs ----
+
+bool Trainer::run_stage() {
+  const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage().epochs);
+  while (position_.epochs < stage().epochs) {
+    parts_.host.progress_now().epoch = position_.epochs;
+    if (!run_epoch(schedule)) return false;
+    if (examination_) return true;
+    ++position_.epochs;
+    position_.steps = 0;
+    const bool last = position_.epochs == stage().epochs;
+    if (!replayed_ && (last || position_.epochs % parts_.plan.checkpoint_every == 0))
+      save(parts_.host.metrics().mean(parts_.plan.best_metric));
+    after_epoch();
   }
   return true;
 }
 
-EpochPlan Trainer::plan_of(int64_t epoch) const {
-  const RunFacts& facts = parts_.host.facts();
-  return {.epoch = epoch,
-          .order = shuffled_order(parts_.plan.seed, epoch, parts_.data.size(), stage_samples_),
-          .batch = parts_.plan.batch,
-          .drop_last = parts_.plan.drop_last,
-          .rank = facts.rank,
-          .world = facts.world,
-          .weights = parts_.host.weights()};
+void Trainer::after_epoch() {
+  if (!replayed_ && parts_.plan.harmonize &&
+      position_.epochs == parts_.plan.harmonize->tracker.warm_up)
+    parts_.evaluate("warm-up", position_.epochs);
 }
 
-bool Trainer::run_epoch(const StagePlan& stage, int64_t epoch, double rate) {
-  const auto started = std::chrono::steady_clock::now();
-  const double waited = parts_.loader.waited();
+EpochPlan Trainer::plan_of(int64_t epoch, int64_t first_step) const {
+  const RunFacts& facts = parts_.host.facts();
+  at::Tensor order = shuffled_order(parts_.plan.seed, epoch, parts_.data.size(), stage_samples_);
+  if (parts_.plan.drop_last)
+    order = order.narrow(0, 0, order.size(0) / parts_.plan.batch * parts_.plan.batch);
+  return {.epoch = epoch,
+          .order = order,
+          .batch = parts_.plan.batch / parts_.plan.accumulate,
+          .first_batch = first_step * parts_.plan.accumulate,
+          .rank = facts.rank,
+          .world = facts.world,
+          .weights = first_step > 0 ? epoch_weights_ : parts_.host.weights()};
+}
+
+void Trainer::begin_epoch(int64_t epoch) {
   parts_.host.metrics().clear();
   parts_.method.ask("begin_epoch", &SslMethod::begin_epoch, parts_.host);
   fit_allocator(epoch);
-  if (parts_.loader.idle()) parts_.loader.begin(plan_of(epoch));
+  epoch_weights_ = parts_.host.weights();
+}
+
+bool Trainer::run_epoch(const Schedule& schedule) {
+  const int64_t epoch = position_.epochs;
+  if (position_.steps == 0) begin_epoch(epoch);
+  if (parts_.loader.idle()) parts_.loader.begin(plan_of(epoch, position_.steps));
   // The coming epoch is prepared while this one runs, unless its views wait for what the method
   // publishes at the end of this one.
-  if (epoch + 1 < stage.epochs && parts_.host.facts().per_sample.empty())
-    parts_.loader.begin(plan_of(epoch + 1));
-  EpochTime time;
-  while (const std::optional<LoadedBatch> batch = parts_.loader.next()) {
-    run_step(*batch, rate);
-    time.samples += batch->indices.size(0);
-    report_skipped(*batch);
-    if (InterruptGuard::requested()) return false;
+  if (epoch + 1 < stage().epochs && parts_.host.facts().per_sample.empty())
+    parts_.loader.begin(plan_of(epoch + 1, 0));
+  const Progress& progress = parts_.host.progress();
+  const int64_t steps = parts_.plan.steps_per_epoch(stage_size());
+  const int64_t calls = parts_.plan.calls_per_epoch(stage_size());
+  Pace pace(progress.steps, progress.step, parts_.loader.waited());
+  double rate = 0;
+  while (position_.steps < steps) {
+    const double part = static_cast<double>(position_.steps) / static_cast<double>(steps);
+    rate = schedule.rate(static_cast<double>(epoch) + part);
+    const int64_t left = calls - position_.steps * parts_.plan.accumulate;
+    const Wish wish = run_step(std::min(parts_.plan.accumulate, left), rate, pace);
+    if (examination_) return true;
+    if (wish == Wish::stop) return false;
+    if (wish == Wish::save && position_.steps < steps) save({});
   }
+  require(!parts_.loader.next(), ErrorCode::internal, "the loader has more batches than planned");
+  end_epoch(rate, pace);
+  return true;
+}
+
+void Trainer::end_epoch(double rate, const Pace& pace) {
   parts_.method.ask("end_epoch", &SslMethod::end_epoch, parts_.host);
-  if (epoch == 0 && !parts_.host.facts().per_sample.empty() && !parts_.host.weights())
+  if (position_.epochs == 0 && !parts_.host.facts().per_sample.empty() && !parts_.host.weights())
     parts_.host.say(Severity::warning,
                     "[views] has boosted operations, but the method publishes no \"strength\": "
                     "every sample has weight 0");
-  time.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  time.waited = parts_.loader.waited() - waited;
-  write_metrics(epoch, rate, time);
-  return true;
+  parts_.host.metrics().reduce(parts_.host.ranks());
+  if (!replayed_) write_metrics(rate, pace);
 }
 
 // Every file is named once; how many there were is a metric of each epoch.
@@ -225,66 +341,215 @@ void Trainer::fit_allocator(int64_t epoch) {
   parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
 }
 
-void Trainer::run_step(const LoadedBatch& loaded, double rate) {
+// ---- steps ----
+
+void Trainer::run_call(const LoadedBatch& loaded, StepRun& step) {
   Batch batch;
   batch.views = loaded.views;
   batch.indices = loaded.indices;
   if (parts_.method.sees_labels && parts_.data.targets().defined())
     batch.labels = parts_.data.targets().index_select(0, loaded.indices);
   batch.global_size = loaded.indices.size(0) * parts_.host.facts().world;
-
-  optimizer_->zero_grad();
-  StepRun step(parts_, *optimizer_, loaded.indices, loaded.epoch);
+  step.begin_call(loaded);
+  const AutocastScope autocast(parts_.plan.autocast);
   parts_.method.ask("step", &SslMethod::step, batch, step);
-  require(step.called(), ErrorCode::internal, "the method's step() never called backward()");
-  parts_.host.log("loss", step.total_loss());
+  step.end_call();
+}
+
+Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
+  optimizer_->zero_grad();
+  if (reducer_) reducer_->begin_step();
+  StepRun step(*this, calls);
+  std::optional<LoadedBatch> batch;
+  int64_t samples = 0;
+  for (int64_t call = 0; call < calls; ++call) {
+    parts_.host.set_call(call);
+    batch = parts_.loader.next();
+    require(batch.has_value(), ErrorCode::internal, "the loader has fewer batches than planned");
+    if (parts_.plan.channels_last)
+      for (at::Tensor& view : batch->views)
+        if (view.dim() == 4) view = view.contiguous(at::MemoryFormat::ChannelsLast);
+    run_call(*batch, step);
+    samples += batch->indices.size(0);
+    report_skipped(*batch);
+  }
+  parts_.host.set_call(0);
+
+  // Ranks agree on what follows: who was asked to stop, whether the first one's clock says that it
+  // is time to save, who has a loss that is not finite.
+  const double loss = step.loss();
+  std::array<double, 3> votes = {InterruptGuard::requested() ? 1.0 : 0.0, save_is_due() ? 1.0 : 0.0,
+                                 std::isfinite(loss) ? 0.0 : 1.0};
+  step.finish(votes);
+  const double norm = gradient_norm(optimizer_->parameters());
+  const bool scaled = parts_.plan.autocast == at::kHalf;
+  if (!scaled || votes[2] > 0) require_finite(step, norm, static_cast<int64_t>(votes[2]));
+  if (replayed_ == position_.total) {
+    examination_ = examine_step(position_.total, loss, norm, *batch, names_);
+    return Wish::none;
+  }
+  parts_.host.log("loss", loss);
+  parts_.host.log("gradient_norm", norm);
   parts_.method.ask("before_update", &SslMethod::before_update, parts_.host);
-  optimizer_->step(rate);
+  if (parts_.plan.clip > 0)
+    if (const double factor =
+            clip_factor(gradient_norm(optimizer_->parameters()), parts_.plan.clip);
+        factor < 1)
+      scale_gradients(optimizer_->parameters(), factor);
+  // Under float16 a step whose gradient overflowed is passed over, with a smaller factor after it.
+  if (scaler_.update(std::isfinite(norm))) optimizer_->step(rate);
   parts_.method.ask("after_update", &SslMethod::after_update, parts_.host);
   if (parts_.harmonizer) parts_.harmonizer->after_update();
   ++parts_.host.progress_now().step;
+  ++position_.steps;
+  ++position_.total;
+  pace.step(samples * parts_.host.facts().world, parts_.loader.waited());
+  show(rate, pace, loss);
+  return votes[0] > 0 ? Wish::stop : votes[1] > 0 ? Wish::save : Wish::none;
 }
 
-void Trainer::write_metrics(int64_t epoch, double rate, const EpochTime& time) {
+void Trainer::sum_votes(std::span<double> votes) {
+  at::Tensor sums = at::tensor(at::ArrayRef<double>(votes.data(), votes.size()), at::kDouble);
+  parts_.host.ranks().sum_in_place(sums);
+  std::copy_n(sums.data_ptr<double>(), votes.size(), votes.begin());
+}
+
+void Trainer::require_finite(const StepRun& step, double norm, int64_t bad_losses) {
+  if (bad_losses == 0 && std::isfinite(norm)) return;
+  const StepExamination seen =
+      examine_step(position_.total, step.loss(), norm, step.batch(), names_);
+  if (replayed_) {
+    require(position_.total == *replayed_, ErrorCode::numeric, "the numbers stop being finite at ",
+            summary(seen), ", earlier than in the run");
+    return;
+  }
+  write_failure(parts_.directory, seen, step.batch());
+  parts_.host.say(Severity::detail, summary(seen));
+  fail(ErrorCode::numeric, "the ",
+       bad_losses > 0 ? "loss is " + seen.loss : "gradient's norm is " + seen.gradient,
+       " in epoch ", position_.epochs + 1, ", step ", position_.steps + 1,
+       "; look at that step with: ghhost replay ", parts_.directory.path().string());
+}
+
+bool Trainer::save_is_due() const {
+  if (parts_.plan.checkpoint_minutes <= 0 || parts_.host.facts().rank != 0 || replayed_)
+    return false;
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - saved_;
+  return since.count() >= 60 * parts_.plan.checkpoint_minutes;
+}
+
+void Trainer::show(double rate, const Pace& pace, double loss) {
   const Progress& progress = parts_.host.progress();
+  const int64_t steps = parts_.plan.steps_per_epoch(stage_size());
+  if (!replayed_)
+    parts_.status.running({.stage = progress.stage,
+                           .epoch = position_.epochs + (position_.steps == steps ? 1 : 0),
+                           .epochs = progress.epochs,
+                           .step = progress.step,
+                           .steps = progress.steps,
+                           .loss = loss,
+                           .rate = rate,
+                           .samples_per_second = pace.samples_per_second(),
+                           .seconds_left = pace.seconds_left()});
+  const bool whole = position_.steps == steps;
+  parts_.console.tick(
+      {.stage = progress.stage,
+       .epoch = position_.epochs + (whole ? 1 : 0),
+       .epochs = progress.epochs,
+       .part = whole ? 0 : static_cast<double>(position_.steps) / static_cast<double>(steps),
+       .loss = parts_.host.metrics().mean("loss"),
+       .rate = rate,
+       .samples_per_second = pace.samples_per_second(),
+       .waiting = pace.waiting(),
+       .seconds_left = pace.seconds_left(),
+       .memory = resident_memory()});
+}
+
+void Trainer::write_metrics(double rate, const Pace& pace) {
+  const Progress& progress = parts_.host.progress();
+  const int64_t epoch = position_.epochs + 1;
   nlohmann::ordered_json line = {{"stage", progress.stage},
-                                 {"epoch", epoch + 1},
+                                 {"epoch", epoch},
                                  {"epochs", progress.epochs},
                                  {"step", progress.step},
                                  {"lr", rate}};
   parts_.host.metrics().write(line);
-  if (const int64_t skipped = std::exchange(skipped_now_, 0); skipped > 0)
-    line["skipped"] = skipped;
-  const double speed = static_cast<double>(time.samples) / std::max(time.seconds, 1e-9);
-  line["time"] = {
-      {"seconds", time.seconds}, {"samples_per_second", speed}, {"waited_for_data", time.waited}};
-  parts_.directory.append_metrics(line);
-  parts_.status.running(progress.stage, epoch + 1, progress.epochs);
-  parts_.console.tick({.stage = progress.stage,
-                       .epoch = epoch + 1,
-                       .epochs = progress.epochs,
-                       .loss = parts_.host.metrics().mean("loss"),
-                       .rate = rate,
-                       .samples_per_second = speed,
-                       .waiting = time.waited / std::max(time.seconds, 1e-9)});
+  double skipped = static_cast<double>(std::exchange(skipped_now_, 0));
+  sum_votes({&skipped, 1});
+  if (skipped > 0) line["skipped"] = static_cast<int64_t>(skipped);
+  parts_.directory.append_metrics(line, position_.total);
+  parts_.directory.append_timing({{"stage", progress.stage},
+                                  {"epoch", epoch},
+                                  {"seconds", pace.seconds()},
+                                  {"samples_per_second", pace.samples_per_second()},
+                                  {"waited_for_data", pace.waited()}},
+                                 position_.total);
 }
 
-void Trainer::save_state() {
-  TensorFile content;
-  content.metadata["format"] = "ghhost-state-1";
-  StateSaver method(content, "method");
+// ---- checkpoints ----
+
+void Trainer::visit(State& method, State& harmonizer, State& optimizer, State& host, State& own) {
   parts_.method.ask("visit_state", &SslMethod::visit_state, method);
-  if (parts_.harmonizer) {
-    StateSaver harmonizer(content, "harmonize");
-    parts_.harmonizer->visit_state(harmonizer);
+  if (parts_.harmonizer) parts_.harmonizer->visit_state(harmonizer);
+  optimizer_->visit_state(optimizer);
+  scaler_.visit_state(optimizer);
+  parts_.host.visit_state(host);
+  own.integer("step", parts_.host.progress_now().step);
+  // Summed over ranks in a file, the first one's afterwards.
+  double skipped = static_cast<double>(skipped_now_);
+  if (!own.loading()) sum_votes({&skipped, 1});
+  int64_t all = static_cast<int64_t>(skipped);
+  own.integer("skipped", all);
+  if (own.loading()) skipped_now_ = parts_.host.facts().rank == 0 ? all : 0;
+  visit_generators(own, parts_.host.facts().device);
+}
+
+void Trainer::save(std::optional<double> score) {
+  saved_ = std::chrono::steady_clock::now();
+  TensorFile content;
+  content.metadata["format"] = kFormat;
+  const RunDirectory::Marks marks = parts_.directory.marks();
+  content.metadata["position"] = nlohmann::json{
+      {"stage", position_.stage},
+      {"epochs", position_.epochs},
+      {"steps", position_.steps},
+      {"total", position_.total},
+      {"metrics_bytes", marks.metrics_bytes},
+      {"results", marks.results}}.dump();
+  StateSaver method(content, "method"), harmonizer(content, "harmonize"),
+      optimizer(content, "optimizer"), host(content, "host"), own(content, "run");
+  visit(method, harmonizer, optimizer, host, own);
+  // What the running epoch's views read, where more was published since it began.
+  if (position_.steps > 0 && epoch_weights_ && epoch_weights_ != parts_.host.weights())
+    content.tensors.emplace_back("run.epoch_strength", at::tensor(*epoch_weights_, at::kFloat));
+  if (parts_.directory.written())
+    parts_.checkpoints.save(position_.total, std::move(content), score);
+}
+
+Trainer::Position Trainer::read_position(const TensorFile& from) const {
+  const auto format = from.metadata.find("format");
+  require(format != from.metadata.end() && format->second == kFormat, ErrorCode::io,
+          "the checkpoint has another format than this version writes, ", kFormat);
+  const auto json = nlohmann::json::parse(from.metadata.at("position"));
+  Position out{.stage = json.at("stage"),
+               .epochs = json.at("epochs"),
+               .steps = json.at("steps"),
+               .total = json.at("total")};
+  require(out.stage <= static_cast<int64_t>(stages_.size()), ErrorCode::io,
+          "the checkpoint is in stage ", out.stage, ", the method has ", stages_.size());
+  return out;
+}
+
+void Trainer::load(const TensorFile& from) {
+  StateLoader method(from, "method"), harmonizer(from, "harmonize"), optimizer(from, "optimizer"),
+      host(from, "host"), own(from, "run");
+  visit(method, harmonizer, optimizer, host, own);
+  epoch_weights_ = parts_.host.weights();
+  if (from.has("run.epoch_strength")) {
+    const at::Tensor& row = from.at("run.epoch_strength");
+    epoch_weights_ = std::make_shared<const std::vector<float>>(
+        row.data_ptr<float>(), row.data_ptr<float>() + row.numel());
   }
-  if (optimizer_) {
-    StateSaver optimizer(content, "optimizer");
-    optimizer_->visit_state(optimizer);
-  }
-  if (const auto& weights = parts_.host.weights())
-    content.tensors.emplace_back("views.strength", at::tensor(*weights, at::kFloat));
-  write_safetensors(parts_.directory.path() / "state.safetensors", content);
 }
 
 }  // namespace gh::host

@@ -1,22 +1,32 @@
 // The training loop: stages, epochs, steps. Everything it needs is handed in; it evaluates through
-// a callback and writes through the run directory.
+// a callback and writes through the run directory. Between any two steps its whole state can be
+// written to a checkpoint and read back, after which it goes on as if nothing had happened.
 #pragma once
 
 #include "harmonize/harmonizer.hpp"
+#include "ranks/gradient_reducer.hpp"
 #include "recipe/recipe.hpp"
+#include "run/checkpoint_store.hpp"
 #include "run/run_directory.hpp"
 #include "train/components.hpp"
 #include "train/console.hpp"
+#include "train/failed_step.hpp"
 #include "train/host_services.hpp"
+#include "train/loss_scaler.hpp"
 #include "train/optimizer.hpp"
+#include "train/pace.hpp"
 #include "train/plan.hpp"
 
 #include "gh/ssl.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gh::host {
@@ -30,6 +40,7 @@ struct TrainerParts {
   HostServices& host;
   Harmonizer* harmonizer;  // null without [harmonize]
   RunDirectory& directory;
+  CheckpointStore& checkpoints;
   RunStatus& status;
   Console& console;
   // Called at "start", "warm-up" and "end" with the number of epochs done.
@@ -39,38 +50,75 @@ struct TrainerParts {
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
-  // False when a signal asked to stop; the state of the last finished step is saved either way,
-  // before the last evaluation.
-  bool train();
+
+  // From the start, or from a checkpoint. False when a signal asked to stop; the state of the last
+  // finished step is saved either way, before the last evaluation.
+  bool train(const TensorFile* from);
+
+  // Loads a checkpoint for looking at the networks: no training.
+  void restore_only(const TensorFile& from);
+  int64_t epochs_done() const;
+
+  // Trains on from a checkpoint, or from the start, up to optimiser step `step` without writing
+  // anything, and examines it. Throws gh::Error (numeric) when training ends before.
+  StepExamination replay(const TensorFile* from, int64_t step);
 
  private:
   struct StagePlan {
     std::string name;
     int64_t epochs;
   };
+  // What is done: `epochs` and `steps` (of the epoch that runs) in stage number `stage`.
+  struct Position {
+    int64_t stage = 0, epochs = 0, steps = 0;
+    int64_t total = 0;  // optimiser steps over all stages
+  };
   class StepRun;
 
-  std::vector<StagePlan> plan_stages() const;
-  void begin_stage(const StagePlan& stage, int64_t index);
-  bool run_stage(const StagePlan& stage);
-  bool run_epoch(const StagePlan& stage, int64_t epoch, double rate);
-  EpochPlan plan_of(int64_t epoch) const;
-  void run_step(const LoadedBatch& loaded, double rate);
+  void begin_stage(int64_t index, const TensorFile* from);
+  bool run_stages(const TensorFile* from);
+  bool run_stage();
+  bool run_epoch(const Schedule& schedule);
+  EpochPlan plan_of(int64_t epoch, int64_t first_step) const;
+  void begin_epoch(int64_t epoch);
+  void end_epoch(double rate, const Pace& pace);
+  void after_epoch();  // evaluation that belongs to the end of an epoch
+
+  enum class Wish { none, save, stop };
+  Wish run_step(int64_t calls, double rate, Pace& pace);
+  void run_call(const LoadedBatch& loaded, StepRun& step);
+  void sum_votes(std::span<double> votes);
+  void require_finite(const StepRun& step, double norm, int64_t bad_losses);
   void report_skipped(const LoadedBatch& batch);
   void fit_allocator(int64_t epoch);
-  struct EpochTime {
-    double seconds = 0, waited = 0;
-    int64_t samples = 0;
-  };
-  void write_metrics(int64_t epoch, double rate, const EpochTime& time);
+  void show(double rate, const Pace& pace, double loss);
+  void write_metrics(double rate, const Pace& pace);
   void require_complete_state();
-  void save_state();  // everything remembered: method, optimiser, harmonizer
+  bool save_is_due() const;
+
+  void visit(State& method, State& harmonizer, State& optimizer, State& host, State& own);
+  void save(std::optional<double> score);
+  void load(const TensorFile& from);
+  Position read_position(const TensorFile& from) const;
+
+  int64_t stage_size() const;
+  const StagePlan& stage() const { return stages_[static_cast<std::size_t>(stage_now_)]; }
 
   TrainerParts parts_;
+  std::vector<StagePlan> stages_;
+  int64_t stage_now_ = 0;
+  Position position_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradientReducer> reducer_;  // null with one rank
+  LossScaler scaler_;
   at::Tensor stage_samples_;
-  std::set<std::string> skipped_;  // reasons already told
-  int64_t skipped_now_ = 0;        // in this epoch
+  std::shared_ptr<const std::vector<float>> epoch_weights_;  // which this epoch's views read
+  std::vector<std::pair<std::string, at::Tensor>> names_;    // of trained parameters
+  std::set<std::string> skipped_;                            // reasons already told
+  int64_t skipped_now_ = 0;                                  // in this epoch
+  std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+  std::optional<int64_t> replayed_;  // step at which a replay stops
+  std::optional<StepExamination> examination_;
 };
 
 }  // namespace gh::host

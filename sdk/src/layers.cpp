@@ -1,5 +1,7 @@
 #include "gh/layers.hpp"
 
+#include "fused_norm.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -63,17 +65,13 @@ class BatchNorm final : public Normalization {
     variance_ = add_buffer("running_var", at::ones({spec.channels}));
     count_ = add_buffer("num_batches_tracked", at::zeros({}, at::kLong));
   }
-  at::Tensor forward(const at::Tensor& x) override {
-    const at::Tensor y = normalize(x);
-    return spec_.relu ? at::relu(y) : y;
-  }
+  at::Tensor forward(const at::Tensor& x) override { return normalize(x, {}); }
   at::Tensor forward_add(const at::Tensor& x, const at::Tensor& residual) override {
-    const at::Tensor y = normalize(x) + residual;
-    return spec_.relu ? at::relu(y) : y;
+    return normalize(x, residual);
   }
 
  private:
-  at::Tensor normalize(const at::Tensor& x) {
+  at::Tensor normalize(const at::Tensor& x, const at::Tensor& residual) {
     if (training()) {
       require(x.numel() > x.size(1), ErrorCode::shape,
               "batch normalisation in training needs more than one value per channel, got ",
@@ -81,9 +79,25 @@ class BatchNorm final : public Normalization {
       at::NoGradGuard no_grad;
       count_.add_(1);
     }
-    return at::batch_norm(x, weight_, bias_, mean_, variance_, training(), spec_.momentum,
-                          spec_.epsilon,
-                          /*cudnn_enabled=*/true);
+    const NormCall call{.x = x,
+                        .residual = residual,
+                        .weight = weight_,
+                        .bias = bias_,
+                        .running_mean = mean_,
+                        .running_variance = variance_,
+                        .momentum = spec_.momentum,
+                        .epsilon = spec_.epsilon,
+                        .training = training(),
+                        .relu = spec_.relu};
+    return fused_norm_takes(call) ? fused_norm(call) : plain(call);
+  }
+
+  static at::Tensor plain(const NormCall& call) {
+    at::Tensor y =
+        at::batch_norm(call.x, call.weight, call.bias, call.running_mean, call.running_variance,
+                       call.training, call.momentum, call.epsilon, /*cudnn_enabled=*/true);
+    if (call.residual.defined()) y = y + call.residual;
+    return call.relu ? at::relu(y) : y;
   }
 
   NormalizationSpec spec_;

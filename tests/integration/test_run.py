@@ -13,20 +13,20 @@ class Reproducibility(GhhostCase):
     def test_two_runs_of_a_recipe_are_the_same_run(self):
         a, b = self.run_toy("a"), self.run_toy("b")
         self.assertEqual(self.metrics(a), self.metrics(b))
-        self.assertEqual((a / "state.safetensors").read_bytes(), (b / "state.safetensors").read_bytes())
+        self.assertEqual(self.state(a), self.state(b))
 
     def test_another_seed_is_another_run(self):
         self.assertNotEqual(self.metrics(self.run_toy("a")), self.metrics(self.run_toy("b", "seed=1")))
 
     def test_the_number_of_threads_changes_nothing(self):
         a, b = self.run_toy("a", "train.threads=1"), self.run_toy("b", "train.threads=2")
-        self.assertEqual((a / "state.safetensors").read_bytes(), (b / "state.safetensors").read_bytes())
+        self.assertEqual(self.state(a), self.state(b))
 
     def test_the_resolved_recipe_runs_again_to_the_same_end(self):
         a = self.run_toy("a")
         self.ghhost("run", a / "recipe.toml", "--out", self.dir / "b")
         self.assertEqual((a / "recipe.toml").read_text(), (self.dir / "b/recipe.toml").read_text())
-        self.assertEqual((a / "state.safetensors").read_bytes(), (self.dir / "b/state.safetensors").read_bytes())
+        self.assertEqual(self.state(a), self.state(self.dir / "b"))
 
     def test_the_warm_up_is_the_same_with_and_without_harmonization(self):
         with_gh = self.metrics(self.run_toy("a"))
@@ -39,8 +39,8 @@ class Reproducibility(GhhostCase):
 class RunDirectory(GhhostCase):
     def test_everything_promised_is_there(self):
         run = self.run_toy("a")
-        for name in ("recipe.toml", "environment.json", "status.json", "metrics.jsonl", "train.log", "data.json",
-                     "state.safetensors", "report.html"):
+        for name in ("recipe.toml", "environment.json", "status.json", "metrics.jsonl", "metrics.csv", "timing.jsonl",
+                     "train.log", "data.json", "report.html"):
             self.assertTrue((run / name).stat().st_size > 0, name)
         environment = json.loads((run / "environment.json").read_text())
         self.assertEqual(sorted(p["name"] for p in environment["plugins"]),
@@ -95,16 +95,16 @@ class Trouble(GhhostCase):
             stdout, stderr = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 75, stderr)
             self.assertEqual(self.status(out)["state"], "interrupted")
-            self.assertTrue((out / "state.safetensors").exists())
+            self.assertGreater(len(self.state(out)), 1000)
             self.assertTrue((out / "report.html").exists())
             self.assertIn("Stopped by a signal", stdout)
 
     def test_a_loss_that_is_not_finite_stops_the_run_and_says_where(self):
         done = self.ghhost("run", TOY, *SHORT, "train.optimizer.lr=1e30", "--out", self.dir / "a", expect=1)
-        self.assertRegex(done.stderr, r"ssl/simclr: step failed \(numeric\): the loss is -?(nan|inf) in epoch \d+, step \d+")
+        self.assertRegex(done.stderr, r"the (loss|gradient's norm) is -?(nan|inf) in epoch \d+, step \d+; .*ghhost replay")
         status = self.status(self.dir / "a")
         self.assertEqual(status["state"], "failed")
-        self.assertIn("loss is", status["message"])
+        self.assertIn(" is ", status["message"])
 
     def test_components_that_do_not_fit_are_refused_together_with_positions(self):
         recipe = self.write("bad.toml", self.flat_toy(("features = 2", "features = 3"),

@@ -49,9 +49,14 @@ norm = true
 [train]
 epochs = 20
 batch = 8
+accumulate = 1
 drop_last = false
+clip = 0.0
+device = "auto"
 threads = 0
 dtype = "float32"
+autocast = "off"
+channels_last = false
 
 [train.optimizer]
 id = "sgd"
@@ -59,9 +64,22 @@ lr = 0.5
 momentum = 0.9
 weight_decay = 0.0
 nesterov = false
+decay_bias_and_norm = true
 
 [train.schedule]
 id = "constant"
+
+[checkpoint]
+every = 1
+minutes = 15.0
+keep = 2
+best = 0
+metric = "loss"
+goal = "min"
+
+[ranks]
+sync_norm = true
+timeout = 600.0
 )");
 }
 
@@ -184,8 +202,8 @@ TEST_CASE("the host's tables can be listed with docs") {
         "views.group.crop views.group.jitter views.group.blur views.group.solarize "
         "views.group.boost views.group.cutout views.group.normalize views.plain loader "
         "backbone method harmonize harmonize.structure harmonize.allocator train "
-        "train.optimizer "
-        "train.optimizer train.schedule train.schedule train.schedule eval ");
+        "train.optimizer train.optimizer train.optimizer train.optimizer "
+        "train.schedule train.schedule train.schedule train.schedule checkpoint ranks eval ");
 }
 
 TEST_CASE("kinds have names, and names have kinds") {

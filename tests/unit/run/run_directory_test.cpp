@@ -80,7 +80,7 @@ TEST_CASE("the status says running, then how it ended") {
   RunDirectory run = RunDirectory::create(dir / "r", "x");
   RunStatus status(run);
   CHECK(content(dir / "r/status.json").find("\"running\"") != std::string::npos);
-  status.running("train", 3, 10);
+  status.running({.stage = "train", .epoch = 3, .epochs = 10});
   status.ended("failed", "the loss is nan");
   const auto json = nlohmann::json::parse(content(dir / "r/status.json"));
   CHECK(json["state"] == "failed");

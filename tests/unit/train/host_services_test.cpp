@@ -21,6 +21,7 @@ struct Fixture {
   test::FlatMethod method;
   test::FlatBackbone backbone;
   Console console;
+  std::unique_ptr<Ranks> ranks = Ranks::alone();
 
   HostServices services(std::vector<std::string> per_sample) {
     RunFacts facts;
@@ -28,7 +29,7 @@ struct Fixture {
     facts.batch = 4;
     facts.view_shapes = {{3, 32, 32}, {3, 32, 32}};
     facts.per_sample = std::move(per_sample);
-    return HostServices(facts, method, backbone, {train, views, plain, {}}, console);
+    return HostServices(facts, method, backbone, {train, views, plain, {}}, {}, *ranks, console);
   }
 };
 

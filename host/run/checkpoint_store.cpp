@@ -1,0 +1,150 @@
+#include "run/checkpoint_store.hpp"
+
+#include "gh/digest.hpp"
+#include "gh/error.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace gh::host {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kChecksum = "sha256";
+constexpr const char* kBest = "best";
+constexpr std::string_view kPrefix = "step-";
+
+// Of names, types, shapes, bytes and metadata, so that damage anywhere shows.
+std::string checksum(const TensorFile& content) {
+  Digest digest;
+  for (const auto& [key, value] : content.metadata)
+    if (key != kChecksum) digest.add(fmt::format("{}={}\n", key, value));
+  for (const auto& [name, tensor] : content.tensors) {
+    const at::Tensor bytes = tensor.detach().cpu().contiguous();
+    digest.add(fmt::format("{} {} {}\n", name, c10::toString(bytes.scalar_type()),
+                           fmt::join(bytes.sizes().vec(), "x")));
+    digest.add(std::span(static_cast<const uint8_t*>(bytes.data_ptr()), bytes.nbytes()));
+  }
+  return digest.hex();
+}
+
+std::optional<int64_t> step_of(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  if (file.extension() != ".safetensors" || !stem.starts_with(kPrefix)) return {};
+  int64_t step = 0;
+  const char* begin = stem.data() + kPrefix.size();
+  const char* end = stem.data() + stem.size();
+  const auto [stop, error] = std::from_chars(begin, end, step);
+  if (error != std::errc() || stop != end) return {};
+  return step;
+}
+
+}  // namespace
+
+TensorFile read_checkpoint(const fs::path& file) {
+  TensorFile content = read_safetensors(file);
+  const auto stored = content.metadata.find(kChecksum);
+  require(stored != content.metadata.end(), ErrorCode::io, file.string(), ": has no checksum");
+  require(stored->second == checksum(content), ErrorCode::io, file.string(),
+          ": the checksum does not match its content; the file is damaged");
+  return content;
+}
+
+CheckpointStore::CheckpointStore(const fs::path& run, CheckpointPlan plan)
+    : directory_(run / "checkpoints"), plan_(plan) {}
+
+fs::path CheckpointStore::file_of(int64_t step) const {
+  return directory_ / fmt::format("{}{:09}.safetensors", kPrefix, step);
+}
+
+std::vector<fs::path> CheckpointStore::files() const {
+  std::vector<std::pair<int64_t, fs::path>> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory_, ignored))
+    if (const auto step = step_of(entry.path())) found.emplace_back(*step, entry.path());
+  std::sort(found.begin(), found.end());
+  std::vector<fs::path> out;
+  for (auto& entry : found) out.push_back(std::move(entry.second));
+  return out;
+}
+
+void CheckpointStore::rank(int64_t step, double score) {
+  std::erase_if(best_, [&](const Scored& s) { return s.step == step; });
+  best_.push_back({score, step});
+  // Of equals, the earlier stays.
+  std::sort(best_.begin(), best_.end(), [&](const Scored& a, const Scored& b) {
+    if (a.score != b.score) return (a.score > b.score) == plan_.largest_is_best;
+    return a.step < b.step;
+  });
+  if (static_cast<int64_t>(best_.size()) > plan_.best)
+    best_.resize(static_cast<std::size_t>(plan_.best));
+}
+
+void CheckpointStore::save(int64_t step, TensorFile content, std::optional<double> score) {
+  if (score && std::isfinite(*score)) rank(step, *score);
+  nlohmann::ordered_json best = nlohmann::ordered_json::array();
+  for (const Scored& s : best_) best.push_back({s.score, s.step});
+  content.metadata[kBest] = best.dump();
+  content.metadata[kChecksum] = checksum(content);
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  require(!error, ErrorCode::io, "cannot create ", directory_.string(), ": ", error.message());
+  try {
+    write_safetensors(file_of(step), content);
+  } catch (const Error& reason) {
+    const std::vector<fs::path> kept = files();
+    fail(reason.code(), "no checkpoint of step ", step, ": ", reason.what(),
+         kept.empty() ? std::string() : "; the one before it is safe: " + kept.back().string());
+  }
+  prune();
+}
+
+void CheckpointStore::prune() const {
+  const std::vector<fs::path> all = files();
+  const auto newest = static_cast<std::size_t>(plan_.keep);
+  for (std::size_t i = 0; i + newest < all.size(); ++i) {
+    const bool is_best = std::any_of(best_.begin(), best_.end(),
+                                     [&](const Scored& s) { return file_of(s.step) == all[i]; });
+    std::error_code ignored;
+    if (!is_best) fs::remove(all[i], ignored);
+  }
+}
+
+std::optional<Checkpoint> CheckpointStore::newest(
+    const std::function<void(const std::string&)>& warn) const {
+  std::vector<fs::path> all = files();
+  for (; !all.empty(); all.pop_back()) {
+    try {
+      return Checkpoint{all.back(), read_checkpoint(all.back())};
+    } catch (const Error& reason) {
+      warn(fmt::format("{}; {}", reason.what(),
+                       all.size() > 1 ? "the checkpoint before it is used" : "no other is left"));
+    }
+  }
+  return {};
+}
+
+std::optional<Checkpoint> CheckpointStore::best() const {
+  const auto last = newest([](const std::string&) {});
+  if (!last) return {};
+  const auto scores = nlohmann::json::parse(last->content.metadata.at(kBest));
+  if (scores.empty()) return {};
+  const fs::path file = file_of(scores[0][1].get<int64_t>());
+  return Checkpoint{file, read_checkpoint(file)};
+}
+
+void CheckpointStore::go_on_from(const Checkpoint& checkpoint) {
+  best_.clear();
+  for (const auto& entry : nlohmann::json::parse(checkpoint.content.metadata.at(kBest)))
+    best_.push_back({entry[0].get<double>(), entry[1].get<int64_t>()});
+  const int64_t step = step_of(checkpoint.file).value_or(0);
+  for (const fs::path& file : files())
+    if (step_of(file).value_or(0) > step) fs::remove(file);
+}
+
+}  // namespace gh::host

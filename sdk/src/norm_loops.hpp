@@ -1,0 +1,409 @@
+// The loops of norm_kernels.hpp, written once for vectors of either size and included by the
+// sources that compile them. Nothing of the standard library in here: an inline function compiled
+// for AVX2 could be the one that the linker keeps.
+#pragma once
+
+#include "norm_kernels.hpp"
+
+namespace gh {
+inline namespace v1 {
+namespace {
+
+#if defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T>
+struct Vector {
+  typedef T Value __attribute__((vector_size(kVectorBytes)));
+  typedef T Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  static constexpr int64_t kWidth = kVectorBytes / sizeof(T);
+
+  static Value load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
+  static void store(T* p, const Value& v) { *reinterpret_cast<Unaligned*>(p) = v; }
+  static void all(Value& v, T x) { v = Value{} + x; }
+};
+
+// A constant of each channel at position i: along a row the channel changes, along a plane it does
+// not.
+template <class T, bool Plane>
+struct Constant {
+  const T* values;
+  T scalar(int64_t i) const { return values[Plane ? 0 : i]; }
+  typename Vector<T>::Value vector(int64_t i) const {
+    if constexpr (Plane) return typename Vector<T>::Value{} + values[0];
+    return Vector<T>::load(values + i);
+  }
+};
+
+// ---- elementwise ----
+
+template <class T, bool Plane, bool Residual, bool Relu>
+void forward_run(NormForward<T> f, int64_t n) {
+  using V = Vector<T>;
+  const Constant<T, Plane> mean{f.mean}, scale{f.scale}, bias{f.bias};
+  int64_t i = 0;
+  for (; i + V::kWidth <= n; i += V::kWidth) {
+    typename V::Value y = (V::load(f.x + i) - mean.vector(i)) * scale.vector(i) + bias.vector(i);
+    if constexpr (Residual) y += V::load(f.residual + i);
+    // Not "y > 0 ? y : 0": a NaN stays one.
+    if constexpr (Relu) y = y < 0 ? typename V::Value{} : y;
+    V::store(f.y + i, y);
+  }
+  for (; i < n; ++i) {
+    T y = (f.x[i] - mean.scalar(i)) * scale.scalar(i) + bias.scalar(i);
+    if constexpr (Residual) y += f.residual[i];
+    if constexpr (Relu) y = y < 0 ? T(0) : y;
+    f.y[i] = y;
+  }
+}
+
+template <class T, bool Plane>
+void forward_any(const NormForward<T>& f, int64_t n) {
+  if (f.residual)
+    return f.relu ? forward_run<T, Plane, true, true>(f, n)
+                  : forward_run<T, Plane, true, false>(f, n);
+  return f.relu ? forward_run<T, Plane, false, true>(f, n)
+                : forward_run<T, Plane, false, false>(f, n);
+}
+
+template <class T>
+void forward_rows(const NormForward<T>& f, int64_t rows, int64_t channels) {
+  NormForward<T> row = f;
+  for (int64_t r = 0; r < rows; ++r) {
+    forward_any<T, false>(row, channels);
+    row.x += channels;
+    row.y += channels;
+    if (row.residual) row.residual += channels;
+  }
+}
+
+template <class T>
+void forward_plane(const NormForward<T>& f, int64_t n) {
+  forward_any<T, true>(f, n);
+}
+
+enum class Mask { none, input, output };
+
+// g and x − mean at one position.
+template <class T, bool Plane, Mask Kind>
+struct Gradient {
+  using V = Vector<T>;
+  explicit Gradient(const NormGradient<T>& in)
+      : g(in), mean{in.mean}, scale{in.scale}, bias{in.bias} {}
+
+  void vector(int64_t i, int64_t channel, typename V::Value& value,
+              typename V::Value& deviation) const {
+    deviation = V::load(g.x + i) - mean.vector(channel);
+    value = V::load(g.dy + i);
+    if constexpr (Kind == Mask::input) {
+      const typename V::Value before = deviation * scale.vector(channel) + bias.vector(channel);
+      value = before > 0 ? value : typename V::Value{};
+    }
+    if constexpr (Kind == Mask::output) value = V::load(g.y + i) > 0 ? value : typename V::Value{};
+  }
+  void scalar(int64_t i, int64_t channel, T& value, T& deviation) const {
+    deviation = g.x[i] - mean.scalar(channel);
+    value = g.dy[i];
+    if constexpr (Kind == Mask::input)
+      value = deviation * scale.scalar(channel) + bias.scalar(channel) > 0 ? value : T(0);
+    if constexpr (Kind == Mask::output) value = g.y[i] > 0 ? value : T(0);
+  }
+
+  NormGradient<T> g;  // a copy: what is stored elsewhere cannot change it
+  Constant<T, Plane> mean, scale, bias;
+};
+
+template <class T, bool Plane, Mask Kind>
+void backward_run(const NormGradient<T>& in, int64_t offset, int64_t n, const T* a, const T* b,
+                  const T* c, T* dx) {
+  using V = Vector<T>;
+  const Gradient<T, Plane, Kind> g(in);
+  const Constant<T, Plane> va{a}, vb{b}, vc{c};
+  int64_t i = 0;
+  for (; i + V::kWidth <= n; i += V::kWidth) {
+    typename V::Value value, deviation;
+    g.vector(offset + i, i, value, deviation);
+    V::store(dx + offset + i, va.vector(i) * value + (vb.vector(i) * deviation + vc.vector(i)));
+  }
+  for (; i < n; ++i) {
+    T value, deviation;
+    g.scalar(offset + i, i, value, deviation);
+    dx[offset + i] = va.scalar(i) * value + (vb.scalar(i) * deviation + vc.scalar(i));
+  }
+}
+
+template <class T, Mask Kind>
+void backward_all_rows(const NormGradient<T>& g, int64_t rows, int64_t channels, const T* a,
+                       const T* b, const T* c, T* dx) {
+  for (int64_t r = 0; r < rows; ++r)
+    backward_run<T, false, Kind>(g, r * channels, channels, a, b, c, dx);
+}
+
+template <class T>
+void backward_rows(const NormGradient<T>& g, int64_t rows, int64_t channels, const T* a, const T* b,
+                   const T* c, T* dx) {
+  if (g.by_input)
+    backward_all_rows<T, Mask::input>(g, rows, channels, a, b, c, dx);
+  else if (g.y)
+    backward_all_rows<T, Mask::output>(g, rows, channels, a, b, c, dx);
+  else
+    backward_all_rows<T, Mask::none>(g, rows, channels, a, b, c, dx);
+}
+
+template <class T>
+void backward_plane(const NormGradient<T>& g, int64_t n, T a, T b, T c, T* dx) {
+  if (g.by_input)
+    backward_run<T, true, Mask::input>(g, 0, n, &a, &b, &c, dx);
+  else if (g.y)
+    backward_run<T, true, Mask::output>(g, 0, n, &a, &b, &c, dx);
+  else
+    backward_run<T, true, Mask::none>(g, 0, n, &a, &b, &c, dx);
+}
+
+// ---- sums along columns: strictly in the order of memory, which matters more than keeping sums in
+// registers; a few rows in the tensor's precision, then into double ----
+
+constexpr int64_t kRowBlock = 16;
+constexpr int64_t kColumns = 512;  // at a time
+
+// Sums of a block of rows.
+template <class T>
+struct ColumnSums {
+  T first[kColumns], second[kColumns];
+
+  void clear(int64_t n) {
+    for (int64_t i = 0; i < n; ++i) first[i] = second[i] = 0;
+  }
+  void add(int64_t i, const typename Vector<T>::Value& a, const typename Vector<T>::Value& b) {
+    using V = Vector<T>;
+    V::store(first + i, V::load(first + i) + a);
+    V::store(second + i, V::load(second + i) + b);
+  }
+  void add_to(int64_t n, double* sum, double* other) const {
+    for (int64_t i = 0; i < n; ++i) sum[i] += static_cast<double>(first[i]);
+    for (int64_t i = 0; i < n; ++i) other[i] += static_cast<double>(second[i]);
+  }
+};
+
+// From sums around some middle to the moments.
+template <class T>
+void correct(T middle, double sum, double square, int64_t n, double* mean, double* squares) {
+  const double offset = sum / static_cast<double>(n);
+  *mean = static_cast<double>(middle) + offset;
+  *squares = square - offset * sum;
+}
+
+// Adds Σ(x − middle) and Σ(x − middle)² of up to kColumns columns to `sum` and `square`.
+template <class T>
+void add_deviations(const T* x, int64_t rows, int64_t channels, int64_t columns, const T* middle,
+                    double* sum, double* square) {
+  using V = Vector<T>;
+  ColumnSums<T> sums;
+  sums.clear(columns);
+  for (int64_t r = 0; r < rows; ++r, x += channels) {
+    int64_t c = 0;
+    for (; c + V::kWidth <= columns; c += V::kWidth) {
+      const typename V::Value d = V::load(x + c) - V::load(middle + c);
+      sums.add(c, d, d * d);
+    }
+    for (; c < columns; ++c) {
+      const T d = x[c] - middle[c];
+      sums.first[c] += d;
+      sums.second[c] += d * d;
+    }
+  }
+  sums.add_to(columns, sum, square);
+}
+
+// One pass, around the mean of the first rows: however far that lies from the mean of all, at most
+// √(rows / kRowBlock) standard deviations, so that little cancels. `middle` is room for C values.
+template <class T>
+void moments_rows(const T* x, int64_t rows, int64_t channels, T* middle, double* mean,
+                  double* squares) {
+  const int64_t first = rows < kRowBlock ? rows : kRowBlock;
+  for (int64_t c = 0; c < channels; ++c) middle[c] = 0;
+  for (int64_t r = 0; r < first; ++r)
+    for (int64_t c = 0; c < channels; ++c) middle[c] += x[r * channels + c];
+  for (int64_t c = 0; c < channels; ++c) {
+    middle[c] /= static_cast<T>(first);
+    mean[c] = squares[c] = 0;
+  }
+  for (int64_t r = 0; r < rows; r += kRowBlock)
+    for (int64_t c = 0; c < channels; c += kColumns)
+      add_deviations(x + r * channels + c, rows - r < kRowBlock ? rows - r : kRowBlock, channels,
+                     channels - c < kColumns ? channels - c : kColumns, middle + c, mean + c,
+                     squares + c);
+  for (int64_t c = 0; c < channels; ++c)
+    correct(middle[c], mean[c], squares[c], rows, mean + c, squares + c);
+}
+
+// The same for Σg and Σg·(x − mean), in the columns from `begin` on.
+template <class T, Mask Kind, bool Write>
+void add_gradients(const NormGradient<T>& in, int64_t rows, int64_t channels, int64_t begin,
+                   int64_t columns, T* out, double* sum, double* product) {
+  using V = Vector<T>;
+  const Gradient<T, false, Kind> g(in);
+  ColumnSums<T> sums;
+  sums.clear(columns);
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t at = r * channels + begin;
+    int64_t c = 0;
+    for (; c + V::kWidth <= columns; c += V::kWidth) {
+      typename V::Value value, deviation;
+      g.vector(at + c, begin + c, value, deviation);
+      sums.add(c, value, value * deviation);
+      if constexpr (Write) V::store(out + at + c, value);
+    }
+    for (; c < columns; ++c) {
+      T value, deviation;
+      g.scalar(at + c, begin + c, value, deviation);
+      sums.first[c] += value;
+      sums.second[c] += value * deviation;
+      if constexpr (Write) out[at + c] = value;
+    }
+  }
+  sums.add_to(columns, sum + begin, product + begin);
+}
+
+template <class T, Mask Kind, bool Write>
+void reduce_all_rows(const NormGradient<T>& in, int64_t rows, int64_t channels, T* out, double* sum,
+                     double* product) {
+  for (int64_t c = 0; c < channels; ++c) sum[c] = product[c] = 0;
+  for (int64_t r = 0; r < rows; r += kRowBlock) {
+    NormGradient<T> g = in;
+    g.dy += r * channels;
+    g.x += r * channels;
+    if constexpr (Kind == Mask::output) g.y += r * channels;
+    for (int64_t c = 0; c < channels; c += kColumns)
+      add_gradients<T, Kind, Write>(g, rows - r < kRowBlock ? rows - r : kRowBlock, channels, c,
+                                    channels - c < kColumns ? channels - c : kColumns,
+                                    Write ? out + r * channels : nullptr, sum, product);
+  }
+}
+
+// Only a mask by the output is worth writing: that of the input is made anew.
+template <class T>
+void reduce_rows(const NormGradient<T>& g, int64_t rows, int64_t channels, T* out, double* sum,
+                 double* product) {
+  if (g.by_input)
+    reduce_all_rows<T, Mask::input, false>(g, rows, channels, nullptr, sum, product);
+  else if (g.y)
+    reduce_all_rows<T, Mask::output, true>(g, rows, channels, out, sum, product);
+  else
+    reduce_all_rows<T, Mask::none, false>(g, rows, channels, nullptr, sum, product);
+}
+
+// ---- sums along planes: four vectors of lanes, folded into double every kFold values,
+// what is left over in one of them ----
+
+constexpr int64_t kFold = 4096;
+
+template <class T>
+double folded(const typename Vector<T>::Value (&lanes)[4]) {
+  const typename Vector<T>::Value four = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  double total = 0;
+  for (int64_t l = 0; l < Vector<T>::kWidth; ++l) total += static_cast<double>(four[l]);
+  return total;
+}
+
+// Σ(x − middle) and Σ(x − middle)².
+template <class T>
+void plane_sums(const T* x, int64_t n, T middle, double* sum, double* square) {
+  using V = Vector<T>;
+  typename V::Value shift;
+  V::all(shift, middle);
+  *sum = *square = 0;
+  for (int64_t begin = 0; begin < n; begin += kFold) {
+    const int64_t end = n - begin < kFold ? n : begin + kFold;
+    typename V::Value s[4] = {}, q[4] = {};
+    T rest_s = 0, rest_q = 0;
+    int64_t i = begin;
+    for (; i + 4 * V::kWidth <= end; i += 4 * V::kWidth)
+      for (int v = 0; v < 4; ++v) {
+        const typename V::Value d = V::load(x + i + v * V::kWidth) - shift;
+        s[v] += d;
+        q[v] += d * d;
+      }
+    for (; i + V::kWidth <= end; i += V::kWidth) {
+      const typename V::Value d = V::load(x + i) - shift;
+      s[0] += d;
+      q[0] += d * d;
+    }
+    for (; i < end; ++i) {
+      const T d = x[i] - middle;
+      rest_s += d;
+      rest_q += d * d;
+    }
+    *sum += folded<T>(s) + static_cast<double>(rest_s);
+    *square += folded<T>(q) + static_cast<double>(rest_q);
+  }
+}
+
+template <class T>
+void moments_plane(const T* x, int64_t n, double* mean, double* squares) {
+  double sum, square;
+  plane_sums<T>(x, n, 0, &sum, &square);
+  const T middle = static_cast<T>(sum / static_cast<double>(n));
+  plane_sums<T>(x, n, middle, &sum, &square);
+  correct(middle, sum, square, n, mean, squares);
+}
+
+template <class T, Mask Kind, bool Write>
+void reduce_one_plane(const NormGradient<T>& in, int64_t n, T* out, double* sum, double* product) {
+  using V = Vector<T>;
+  const Gradient<T, true, Kind> g(in);
+  *sum = *product = 0;
+  for (int64_t begin = 0; begin < n; begin += kFold) {
+    const int64_t end = n - begin < kFold ? n : begin + kFold;
+    typename V::Value s[4] = {}, p[4] = {};
+    T rest_s = 0, rest_p = 0;
+    int64_t i = begin;
+    for (; i + 4 * V::kWidth <= end; i += 4 * V::kWidth)
+      for (int v = 0; v < 4; ++v) {
+        typename V::Value value, deviation;
+        g.vector(i + v * V::kWidth, 0, value, deviation);
+        s[v] += value;
+        p[v] += value * deviation;
+        if constexpr (Write) V::store(out + i + v * V::kWidth, value);
+      }
+    for (; i + V::kWidth <= end; i += V::kWidth) {
+      typename V::Value value, deviation;
+      g.vector(i, 0, value, deviation);
+      s[0] += value;
+      p[0] += value * deviation;
+      if constexpr (Write) V::store(out + i, value);
+    }
+    for (; i < end; ++i) {
+      T value, deviation;
+      g.scalar(i, 0, value, deviation);
+      rest_s += value;
+      rest_p += value * deviation;
+      if constexpr (Write) out[i] = value;
+    }
+    *sum += folded<T>(s) + static_cast<double>(rest_s);
+    *product += folded<T>(p) + static_cast<double>(rest_p);
+  }
+}
+
+template <class T>
+void reduce_plane(const NormGradient<T>& g, int64_t n, T* out, double* sum, double* product) {
+  if (g.by_input)
+    reduce_one_plane<T, Mask::input, false>(g, n, nullptr, sum, product);
+  else if (g.y)
+    reduce_one_plane<T, Mask::output, true>(g, n, out, sum, product);
+  else
+    reduce_one_plane<T, Mask::none, false>(g, n, nullptr, sum, product);
+}
+
+template <class T>
+constexpr NormKernels<T> kNormLoops = {
+    moments_rows<T>, moments_plane<T>, forward_rows<T>,  forward_plane<T>,
+    reduce_rows<T>,  reduce_plane<T>,  backward_rows<T>, backward_plane<T>,
+};
+
+}  // namespace
+}  // namespace v1
+}  // namespace gh

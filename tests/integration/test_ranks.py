@@ -1,0 +1,107 @@
+"""Several processes, started by the real torchrun."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from ghhost_case import GHHOST, SOURCE, GhhostCase
+
+try:
+    import torch
+    from safetensors.torch import load_file
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+RESNET = SOURCE / "plugins/backbones/resnet/recipe.toml"
+SMALL = ["backbone.width=4", "train.batch=128", "train.epochs=2", 'train.device="cpu"', "train.threads=1", "loader.threads=1"]
+FEW = 'data.longtail={law="counts", counts=[60, 50, 40, 30, 20, 18, 14, 10, 8, 6]}'  # 256
+GH = ['harmonize={warm_up=1, ramp=0, refresh=1, structure={id="etf", points=8}, allocator={id="sinkhorn", iterations=20}}']
+
+
+class Ranks(GhhostCase):
+    def torchrun(self, *arguments, ranks=2):
+        command = [sys.executable, "-m", "torch.distributed.run", "--no-python", "--standalone", f"--nproc-per-node={ranks}", str(GHHOST)]
+        return subprocess.Popen([*command, *map(str, arguments)], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process, expect=0):
+        stdout, stderr = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, expect, stdout + stderr)
+        return stdout, stderr
+
+    def weights(self, run):
+        return load_file(sorted((run / "checkpoints").glob("step-*.safetensors"))[-1])
+
+    def test_two_ranks_make_the_steps_of_one_process(self):
+        for name, more in (("plain", []), ("gh", GH), ("kept last batch", ["train.batch=72"])):
+            with self.subTest(name):
+                # Few and gentle steps: training amplifies rounding.
+                settings = [RESNET, *SMALL, 'train.dtype="float64"', "train.optimizer.lr=0.01", FEW, *more]
+                one, two = self.dir / f"one {name}", self.dir / f"two {name}"
+                self.ghhost("run", *settings, "--out", one)
+                stdout, stderr = self.finish(self.torchrun("run", *settings, "--out", two))
+                self.assertIn("of 2", stderr)
+                self.assertEqual(stdout.count("Report:"), 1, "only the first rank speaks")
+                a, b = self.weights(one), self.weights(two)
+                a, b = ({k: v for k, v in w.items() if not k.startswith("host.")} for w in (a, b))
+                self.assertEqual(set(a), set(b))
+                for key, value in a.items():
+                    if value.dtype == torch.float64:
+                        self.assertLess((value - b[key]).abs().max().item(), 1e-6, key)
+                for x, y in zip(self.metrics(one), self.metrics(two)):
+                    self.assertAlmostEqual(x["loss"], y["loss"], delta=1e-6)
+
+    def test_a_rank_that_dies_brings_the_others_down_and_the_run_goes_on(self):
+        settings = [RESNET, *SMALL, "train.epochs=3", "checkpoint.minutes=1e-9"]
+        whole, run = self.dir / "whole", self.dir / "run"
+        self.finish(self.torchrun("run", *settings, "--out", whole))
+        process = self.torchrun("run", *settings, "--out", run, "--resume")
+        deadline = time.monotonic() + 120
+        while not list(run.glob("checkpoints/step-00000001*.safetensors")):
+            self.assertIsNone(process.poll(), "ended too early")
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.005)
+        victims = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        second = [pid for pid in victims if b"RANK=1\0" in b"\0" + pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+                  and b"\0RANK=1\0" in b"\0" + pathlib.Path(f"/proc/{pid}/environ").read_bytes()]
+        self.assertEqual(len(second), 1, victims)
+        os.kill(int(second[0]), signal.SIGKILL)
+        died = time.monotonic()
+        stdout, stderr = process.communicate(timeout=120)
+        self.assertLess(time.monotonic() - died, 60)
+        self.assertNotEqual(process.returncode, 0)
+        self.finish(self.torchrun("run", *settings, "--out", run, "--resume"))
+        self.assertEqual(self.state(whole), self.state(run))
+        self.assertEqual((whole / "metrics.jsonl").read_bytes(), (run / "metrics.jsonl").read_bytes())
+
+    def test_a_signal_stops_all_ranks_at_the_same_step(self):
+        settings = [RESNET, *SMALL, "train.epochs=3"]
+        whole, run = self.dir / "whole", self.dir / "run"
+        self.finish(self.torchrun("run", *settings, "--out", whole))
+        process = self.torchrun("run", *settings, "--out", run)
+        while not list(run.glob("checkpoints/step-*.safetensors")):
+            self.assertIsNone(process.poll(), "ended too early")
+            time.sleep(0.005)
+        ranks = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
+        os.kill(int(ranks[0]), signal.SIGUSR1)  # one of them is enough
+        process.communicate(timeout=120)
+        self.assertEqual(self.status(run)["state"], "interrupted")
+        self.finish(self.torchrun("run", *settings, "--out", run, "--resume"))
+        self.assertEqual(self.state(whole), self.state(run))
+
+    def test_a_batch_that_cannot_be_shared_out_is_refused(self):
+        stdout, stderr = self.torchrun("run", RESNET, *SMALL, "train.batch=63", "--out", self.dir / "run").communicate(timeout=120)
+        self.assertIn("cannot be shared out over 2 ranks", stderr)
+
+    def test_contradicting_variables_are_named(self):
+        done = self.ghhost("run", RESNET, expect=78, env={"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"})
+        self.assertIn("RANK", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,93 @@
+#include "run/checkpoint_store.hpp"
+
+#include "gh/error.hpp"
+#include "support/temporary_directory.hpp"
+
+#include <ATen/ops/arange.h>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace {
+
+using namespace gh;
+using namespace gh::host;
+namespace fs = std::filesystem;
+
+TensorFile content(int64_t value) {
+  TensorFile out;
+  out.tensors.emplace_back("a", at::arange(value, value + 40));
+  out.metadata.emplace("note", "anything");
+  return out;
+}
+
+std::vector<std::string> names(const CheckpointStore& store) {
+  std::vector<std::string> out;
+  for (const fs::path& file : store.files()) out.push_back(file.stem().string());
+  return out;
+}
+
+void ignore(const std::string&) {}
+
+TEST_CASE("checkpoints: the newest are kept, and the best besides") {
+  const test::TemporaryDirectory dir;
+  CheckpointStore store(dir.path(), {.keep = 2, .best = 2, .largest_is_best = false});
+  const double scores[] = {5, 1, 4, 1, 3, NAN, 9};
+  for (int64_t i = 0; i < 7; ++i) store.save(i, content(i), scores[i]);
+  // Steps 1 and 3 have the smallest score, 5 and 6 are the newest.
+  CHECK(names(store) == std::vector<std::string>{"step-000000001", "step-000000003",
+                                                 "step-000000005", "step-000000006"});
+  CHECK(store.newest(ignore)->content.at("a")[0].item<int64_t>() == 6);
+  CHECK(store.best()->content.at("a")[0].item<int64_t>() == 1);
+
+  // Going on from step 5 forgets what came after it, and remembers which were best.
+  const Checkpoint five{store.files()[2], read_checkpoint(store.files()[2])};
+  CheckpointStore again(dir.path(), {.keep = 1, .best = 2, .largest_is_best = false});
+  again.go_on_from(five);
+  CHECK(names(again).back() == "step-000000005");
+  again.save(6, content(6), 0.5);
+  CHECK(names(again) == std::vector<std::string>{"step-000000001", "step-000000006"});
+}
+
+TEST_CASE("checkpoints: damage anywhere is noticed, and the one before is used") {
+  const test::TemporaryDirectory dir;
+  CheckpointStore store(dir.path(), {});
+  store.save(1, content(1), {});
+  store.save(2, content(2), {});
+  const fs::path file = store.files().back();
+  std::ostringstream read;
+  read << std::ifstream(file, std::ios::binary).rdbuf();
+  const std::string bytes = read.str();
+  for (std::size_t at = 0; at < bytes.size(); at += 7) {
+    if (bytes[at] == ' ') continue;  // padding of the header carries nothing
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    std::ofstream(file, std::ios::binary) << damaged;
+    std::vector<std::string> told;
+    const auto found = store.newest([&](const std::string& text) { told.push_back(text); });
+    INFO("byte " << at);
+    REQUIRE(found.has_value());
+    CHECK(found->content.at("a")[0].item<int64_t>() == 1);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].find("before it is used") != std::string::npos);
+  }
+  for (const fs::path& each : store.files()) std::ofstream(each) << "x";
+  CHECK_FALSE(store.newest(ignore).has_value());
+}
+
+TEST_CASE("checkpoints: other files in the directory are left alone") {
+  const test::TemporaryDirectory dir;
+  CheckpointStore store(dir.path(), {.keep = 1});
+  fs::create_directories(dir.path() / "checkpoints");
+  for (const char* name : {"step-x.safetensors", "notes.txt", "step-000000001.safetensors.tmp"})
+    std::ofstream(dir.path() / "checkpoints" / name) << "x";
+  store.save(10, content(0), {});
+  store.save(1'000'000'000'000, content(1), {});
+  CHECK(names(store) == std::vector<std::string>{"step-1000000000000"});
+  CHECK(fs::exists(dir.path() / "checkpoints/notes.txt"));
+}
+
+}  // namespace
