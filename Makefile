@@ -50,6 +50,8 @@ install: build
 bench: build
 	@bench/startup.py
 	@bench/views.py
+	@bench/step.py
+	@bench/ddp.py
 
 clean:
 	@rm -rf build build-asan build-cuda

@@ -522,8 +522,11 @@ void Trainer::save(std::optional<double> score) {
   // What the running epoch's views read, where more was published since it began.
   if (position_.steps > 0 && epoch_weights_ && epoch_weights_ != parts_.host.weights())
     content.tensors.emplace_back("run.epoch_strength", at::tensor(*epoch_weights_, at::kFloat));
-  if (parts_.directory.written())
-    parts_.checkpoints.save(position_.total, std::move(content), score);
+  if (!parts_.directory.written()) return;
+  parts_.checkpoints.save(position_.total, std::move(content), score);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - saved_;
+  parts_.host.say(Severity::detail, "checkpoint of step " + std::to_string(position_.total) +
+                                        " in " + std::to_string(spent.count()) + " s");
 }
 
 Trainer::Position Trainer::read_position(const TensorFile& from) const {
