@@ -111,6 +111,13 @@ struct Process {
   }
 };
 
+// On a full disk this fails too; what is thrown then must stay the first error.
+void record_failure(RunDirectory& directory, RunStatus& status, const char* what) noexcept try {
+  directory.log(fmt::format("failed: {}", what));
+  status.ended("failed", what);
+} catch (const std::exception&) {
+}
+
 // Everything of a run that lives as long as its training; members are destroyed in reverse order.
 class Session {
  public:
@@ -154,8 +161,7 @@ class Session {
       return {.directory = directory.path(), .interrupted = !finished, .first = first};
     } catch (const std::exception& error) {
       console_.finish();
-      directory.log(fmt::format("failed: {}", error.what()));
-      status.ended("failed", error.what());
+      record_failure(directory, status, error.what());
       throw;
     }
   }
@@ -237,7 +243,7 @@ class Session {
     components_.method.ask("check", &SslMethod::check, host_.facts(), method_complaints);
     if (problems.has_errors()) throw RecipeRefused(problems);
 
-    seed_global_generator();
+    seed_global_generators();
     components_.method.ask("build", &SslMethod::build, host_);
     const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
     if (components_.structure) build_harmonizer(width, problems);
@@ -249,12 +255,14 @@ class Session {
     if (problems.has_errors()) throw RecipeRefused(problems);
   }
 
-  // Components draw from keyed streams; an operator that still asks LibTorch's global generator
-  // gets the run's seed.
-  void seed_global_generator() {
-    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-    std::lock_guard lock(generator.mutex());
-    generator.set_current_seed(plan_.seed);
+  // Components draw from keyed streams; an operator that still asks LibTorch's global
+  // generators gets the run's seed.
+  void seed_global_generators() {
+    for (const at::Device device : {at::Device(at::kCPU), process_.device}) {
+      at::Generator generator = at::globalContext().defaultGenerator(device);
+      std::lock_guard lock(generator.mutex());
+      generator.set_current_seed(plan_.seed);
+    }
   }
 
   void build_harmonizer(int64_t width, Diagnostics& problems) {
@@ -340,6 +348,8 @@ class Session {
       opened.directory.log(text);
       console_.warn(text);
     });
+    require(opened.from || CheckpointStore(path, plan_.checkpoints).files().empty(), ErrorCode::io,
+            "no checkpoint in ", path.string(), " is sound; start anew with another --out");
     RunDirectory::Marks marks;
     int64_t step = 0;
     if (opened.from) {

@@ -172,6 +172,18 @@ class Damaged(ResumeCase):
             self.assertIn("before it is used", done.stderr)
             self.assert_same_run(self.dir / "whole", run)
 
+    def test_without_a_sound_checkpoint_nothing_is_overwritten(self):
+        run = self.dir / "run"
+        process = self.start("run", TOY, *LONG, "--out", run)
+        self.wait_for_checkpoint(run, process, 1)
+        process.kill()
+        process.communicate()
+        for file in (run / "checkpoints").glob("step-*.safetensors"):
+            file.write_bytes(b"x")
+        before = self.files(run)
+        self.assertIn("no checkpoint", self.ghhost("resume", run, expect=74).stderr)
+        self.assertEqual(self.files(run), before)
+
     def test_a_full_disk_keeps_the_checkpoint_before(self):
         """A limit on the size of files stands for a full disk: writing fails half-way in both."""
         run = self.dir / "run"
