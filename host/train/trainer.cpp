@@ -12,6 +12,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <array>
@@ -77,6 +78,8 @@ class Trainer::StepRun final : public Step {
     const at::Tensor value = loss.detach() / static_cast<double>(calls_);
     total_ = total_.defined() ? total_ + value : value;
     const double factor = trainer_.scaler_.scale() / static_cast<double>(calls_);
+    // Operators of the backward pass follow the types of the forward pass by themselves.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     (factor == 1 ? loss : loss * factor).backward();
     called_ = true;
   }
@@ -255,6 +258,7 @@ bool Trainer::run_stage() {
     const bool last = position_.epochs == stage().epochs;
     if (!replayed_ && (last || position_.epochs % parts_.plan.checkpoint_every == 0))
       save(parts_.host.metrics().mean(parts_.plan.best_metric));
+    if (stopping_) return false;
     after_epoch();
   }
   return true;
@@ -306,7 +310,9 @@ bool Trainer::run_epoch(const Schedule& schedule) {
     const int64_t left = calls - position_.steps * parts_.plan.accumulate;
     const Wish wish = run_step(std::min(parts_.plan.accumulate, left), rate, pace);
     if (examination_) return true;
-    if (wish == Wish::stop) return false;
+    stopping_ = wish == Wish::stop;
+    // After the last step the epoch is ended first: what belongs to its end is not done again.
+    if (stopping_ && position_.steps < steps) return false;
     if (wish == Wish::save && position_.steps < steps) save({});
   }
   require(!parts_.loader.next(), ErrorCode::internal, "the loader has more batches than planned");

@@ -112,6 +112,20 @@ class Killed(ResumeCase):
             self.ghhost("resume", run)
             self.assert_same_run(self.dir / "whole", run)
 
+    def test_a_signal_in_the_last_step_of_an_epoch_costs_nothing(self):
+        # One step an epoch: whenever the signal comes, it comes there.
+        arguments = [TOY, "train.batch=1000", "train.epochs=80", "harmonize.warm_up=5", "checkpoint.every=1000"]
+        self.ghhost("run", *arguments, "--out", self.dir / "whole")
+        run = self.dir / "stopped"
+        process = self.start("run", *arguments, "--out", run)
+        while not (run / "metrics.jsonl").exists() or not (run / "metrics.jsonl").stat().st_size:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 75, process.communicate()[1])
+        self.ghhost("resume", run)
+        self.assertEqual((self.dir / "whole/metrics.jsonl").read_bytes(), (run / "metrics.jsonl").read_bytes())
+        self.assertEqual(self.state(self.dir / "whole"), self.state(run))
+
     def test_a_finished_run_has_nothing_to_go_on_with(self):
         run = self.run_toy("a")
         before = self.files(run)
