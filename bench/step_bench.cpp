@@ -1,11 +1,12 @@
-// What bench/step.py runs: training steps of resnet18 under simclr, with the plugins, layers,
+// What bench/step.py runs: training steps of a ResNet under simclr, with the plugins, layers,
 // allocator and optimiser of the product.
 //
-//   step_bench FILE LAYOUT THREADS WIDTH BATCH
+//   step_bench FILE LAYOUT THREADS NETWORK WIDTH SIZE BATCH CONVOLUTION
 //
-// LAYOUT is contiguous or channels-last. Writes initial weights and batches to FILE (safetensors),
-// then reads numbers of steps from standard input, one a line, and answers each with a line of
-// JSON: the seconds the steps took, and their losses.
+// LAYOUT is contiguous or channels-last, NETWORK a component like resnet18, SIZE that of the square
+// pictures, CONVOLUTION a value of train.convolution. Writes initial weights and batches to FILE
+// (safetensors), then reads numbers of steps from standard input, one a line, and answers each with
+// a line of JSON: the seconds the steps took, and their losses.
 #include "plugins/fake_host.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
@@ -14,6 +15,8 @@
 #include "train/caching_allocator.hpp"
 #include "train/optimizer.hpp"
 #include "train/state_archive.hpp"
+
+#include "gh/ops/layers.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -27,7 +30,7 @@ namespace {
 using namespace gh;
 using namespace gh::host;
 
-constexpr int64_t kBatches = 3, kSize = 32;
+constexpr int64_t kBatches = 3;
 
 template <class Interface>
 struct Part {
@@ -52,8 +55,14 @@ Part<Interface> load(Registry& registry, const std::string& id, const std::strin
 // One rank, and the backbone that is measured.
 class BenchHost final : public FakeHost {
  public:
-  BenchHost(RunFacts facts, const Backbone& backbone, at::MemoryFormat layout)
-      : FakeHost(std::move(facts)), backbone_(backbone), layout_(layout) {}
+  BenchHost(RunFacts facts, const Backbone& backbone, at::MemoryFormat layout,
+            ops::ConvolutionMode mode)
+      : FakeHost(std::move(facts)),
+        backbone_(backbone),
+        layout_(layout),
+        layers_(ops::fast_layers(mode)) {}
+
+  LayerFactory& layers() override { return *layers_; }
 
   std::shared_ptr<Encoder> make_backbone(std::string_view purpose, LayerFactory* given) override {
     BackboneRequest request;
@@ -70,23 +79,27 @@ class BenchHost final : public FakeHost {
  private:
   const Backbone& backbone_;
   at::MemoryFormat layout_;
+  std::shared_ptr<LayerFactory> layers_;
 };
 
 struct Arguments {
   std::string file;
   at::MemoryFormat layout;
   int threads;
-  int64_t width, batch;
+  std::string network;
+  int64_t width, size, batch;
+  ops::ConvolutionMode mode;
 };
 
 class Bench {
  public:
   explicit Bench(const Arguments& a)
       : registry_(default_search_path({})),
-        backbone_(load<Backbone>(registry_, "resnet18",
-                                 fmt::format("width = {}\nstem = \"small\"", a.width))),
+        backbone_(load<Backbone>(registry_, a.network,
+                                 fmt::format("width = {}\nstem = \"{}\"", a.width,
+                                             a.size < 100 ? "small" : "imagenet"))),
         method_(load<SslMethod>(registry_, "simclr", "")),
-        host_(facts_of(a), *backbone_.component, a.layout) {
+        host_(facts_of(a), *backbone_.component, a.layout, a.mode) {
     method_.component->build(host_);
     method_.component->train(true);
     method_.component->trainable(trainables_);
@@ -119,7 +132,7 @@ class Bench {
   static RunFacts facts_of(const Arguments& a) {
     RunFacts facts;
     facts.samples = facts.batch = a.batch;
-    facts.view_shapes = {{3, kSize, kSize}, {3, kSize, kSize}};
+    facts.view_shapes = {{3, a.size, a.size}, {3, a.size, a.size}};
     return facts;
   }
 
@@ -152,14 +165,17 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 6)
+    if (argc == 9)
       return run({.file = argv[1],
                   .layout = std::string_view(argv[2]) == "channels-last"
                                 ? at::MemoryFormat::ChannelsLast
                                 : at::MemoryFormat::Contiguous,
                   .threads = std::stoi(argv[3]),
-                  .width = std::stoll(argv[4]),
-                  .batch = std::stoll(argv[5])});
+                  .network = argv[4],
+                  .width = std::stoll(argv[5]),
+                  .size = std::stoll(argv[6]),
+                  .batch = std::stoll(argv[7]),
+                  .mode = ops::convolution_mode(argv[8])});
     std::cerr << "see the top of bench/step_bench.cpp\n";
     return 64;
   } catch (const std::exception& error) {

@@ -168,6 +168,8 @@ constexpr Param kTrain[] = {
     gh::choice("autocast", "off", "off|bf16|fp16",
                "lower precision inside operators, on CUDA; fp16 scales the loss"),
     gh::boolean("channels_last", "false", "pictures lie in memory with their channels innermost"),
+    gh::choice("convolution", "auto", "auto|fast|exact|onednn",
+               "on the CPU; fast: Winograd F(4x4), exact: F(2x2), onednn: LibTorch's own"),
 };
 
 constexpr Param kBackbone[] = {

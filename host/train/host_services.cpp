@@ -6,6 +6,7 @@
 #include "train/initial_weights.hpp"
 
 #include "gh/error.hpp"
+#include "gh/ops/layers.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -28,7 +29,8 @@ HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& ba
       encoders_(std::move(encoders)),
       ranks_(ranks),
       console_(console),
-      layers_(encoders_.synced_norm ? synced_layers(ranks, standard_layers()) : standard_layers()) {
+      layers_(ops::fast_layers(encoders_.convolution)) {
+  if (encoders_.synced_norm) layers_ = synced_layers(ranks, layers_);
 }
 
 std::vector<RunDirectory::Picture> HostServices::pictures() const {

@@ -10,6 +10,7 @@
 
 #include "gh/backbone.hpp"
 #include "gh/host.hpp"
+#include "gh/ops/convolution.hpp"
 #include "gh/ssl.hpp"
 
 #include <filesystem>
@@ -34,6 +35,7 @@ class HostServices final : public Host {
   struct EncoderPlan {
     std::filesystem::path weights;  // empty: initial weights of the backbone
     bool channels_last = false;
+    ops::ConvolutionMode convolution = ops::ConvolutionMode::automatic;
     bool synced_norm = true;  // batch statistics over all ranks
   };
   HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,

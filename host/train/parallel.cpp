@@ -1,25 +1,10 @@
 #include "train/parallel.hpp"
 
-#include <ATen/TensorIterator.h>
-#include <ATen/ops/empty.h>
+#include "gh/ops/parallel.hpp"
 
 #include <algorithm>
 
 namespace gh::host {
-
-void parallel_indices(int64_t count, c10::function_ref<void(int64_t index)> work) {
-  if (count <= 0) return;
-  // Elements are never touched; their addresses count.
-  at::Tensor places = at::empty({count}, at::kByte);
-  const char* const begin = static_cast<const char*>(places.data_ptr());
-  at::TensorIterator loop = at::TensorIterator::nullary_op(places);
-  loop.for_each(
-      [&](char** data, const int64_t*, int64_t inner, int64_t outer) {
-        const int64_t first = data[0] - begin;
-        for (int64_t i = first; i < first + inner * outer; ++i) work(i);
-      },
-      /*grain_size=*/1);
-}
 
 std::vector<Chunk> cut_into_chunks(std::span<const int64_t> sizes) {
   std::vector<Chunk> out;
@@ -33,8 +18,8 @@ void run_chunks(std::span<const Chunk> chunks, c10::function_ref<void(std::size_
   int64_t elements = 0;
   for (const Chunk& chunk : chunks) elements += chunk.end - chunk.begin;
   if (elements > kChunk)
-    return parallel_indices(static_cast<int64_t>(chunks.size()),
-                            [&](int64_t i) { work(static_cast<std::size_t>(i)); });
+    return ops::parallel_indices(static_cast<int64_t>(chunks.size()),
+                                 [&](int64_t i) { work(static_cast<std::size_t>(i)); });
   for (std::size_t i = 0; i < chunks.size(); ++i) work(i);
 }
 

@@ -1,5 +1,4 @@
-// LibTorch's threads for loops of our own. at::parallel_for is a template: in code compiled without
-// OpenMP, as ours is, it runs on one thread. The loop of TensorIterator lies inside LibTorch.
+// Loops over the elements of many tensors, on LibTorch's threads.
 #pragma once
 
 #include <c10/util/FunctionRef.h>
@@ -10,10 +9,6 @@
 #include <vector>
 
 namespace gh::host {
-
-// Calls work(i) once for every i in 0 … count-1, on up to at::get_num_threads() threads, each
-// taking neighbours; returns when all are done. What one of them throws is thrown here.
-void parallel_indices(int64_t count, c10::function_ref<void(int64_t index)> work);
 
 // Elements begin … end-1 of one of several items, small enough for three streams of them to fit
 // into a core's second cache.

@@ -52,6 +52,7 @@ TrainPlan read_plan(const Recipe& recipe) {
   if (const std::string& autocast = recipe.text("train.autocast"); autocast != "off")
     plan.autocast = autocast == "fp16" ? at::kHalf : at::kBFloat16;
   plan.channels_last = recipe.boolean("train.channels_last");
+  plan.convolution = ops::convolution_mode(recipe.text("train.convolution"));
   if (recipe.find("backbone.weights")) plan.weights = recipe.text("backbone.weights");
   plan.checkpoint_every = recipe.integer("checkpoint.every");
   plan.checkpoint_minutes = recipe.real("checkpoint.minutes");

@@ -9,6 +9,8 @@
 #include "train/optimizer.hpp"
 #include "train/schedule.hpp"
 
+#include "gh/ops/convolution.hpp"
+
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -28,6 +30,7 @@ struct TrainPlan {
   at::ScalarType dtype = at::kFloat;
   std::optional<at::ScalarType> autocast;
   bool channels_last = false;
+  ops::ConvolutionMode convolution = ops::ConvolutionMode::automatic;
   std::filesystem::path weights;  // the backbone's initial ones; empty: its own
   int64_t world = 1;              // ranks that share a batch; set by whoever starts them
   int64_t checkpoint_every = 1;   // epochs

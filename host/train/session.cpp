@@ -138,7 +138,8 @@ class Session {
         splits_(*components_.dataset, plan_.seed, train_),
         host_(facts_for_rank(), *components_.method, *components_.backbone,
               {train_, plan_.views, plan_.plain_views, plan_.loader},
-              {plan_.weights, plan_.channels_last, recipe.boolean("ranks.sync_norm")},
+              {plan_.weights, plan_.channels_last, plan_.convolution,
+               recipe.boolean("ranks.sync_norm")},
               *process.ranks, console_) {
     build();
   }

@@ -1,7 +1,5 @@
 #include "gh/layers.hpp"
 
-#include "fused_norm.hpp"
-
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -79,25 +77,10 @@ class BatchNorm final : public Normalization {
       at::NoGradGuard no_grad;
       count_.add_(1);
     }
-    const NormCall call{.x = x,
-                        .residual = residual,
-                        .weight = weight_,
-                        .bias = bias_,
-                        .running_mean = mean_,
-                        .running_variance = variance_,
-                        .momentum = spec_.momentum,
-                        .epsilon = spec_.epsilon,
-                        .training = training(),
-                        .relu = spec_.relu};
-    return fused_norm_takes(call) ? fused_norm(call) : plain(call);
-  }
-
-  static at::Tensor plain(const NormCall& call) {
-    at::Tensor y =
-        at::batch_norm(call.x, call.weight, call.bias, call.running_mean, call.running_variance,
-                       call.training, call.momentum, call.epsilon, /*cudnn_enabled=*/true);
-    if (call.residual.defined()) y = y + call.residual;
-    return call.relu ? at::relu(y) : y;
+    at::Tensor y = at::batch_norm(x, weight_, bias_, mean_, variance_, training(), spec_.momentum,
+                                  spec_.epsilon, /*cudnn_enabled=*/true);
+    if (residual.defined()) y = y + residual;
+    return spec_.relu ? at::relu(y) : y;
   }
 
   NormalizationSpec spec_;

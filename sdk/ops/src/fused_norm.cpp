@@ -2,12 +2,12 @@
 
 #include "norm_kernels.hpp"
 
+#include "gh/ops/parallel.hpp"
+
 #include <ATen/Dispatch.h>
-#include <ATen/TensorIterator.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_batch_norm_backward.h>
-#include <c10/util/FunctionRef.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -25,21 +25,6 @@ const NormKernels<T>& kernels() {
   static const NormKernels<T>& chosen =
       avx2_norm_kernels<T>() ? *avx2_norm_kernels<T>() : *portable_norm_kernels<T>();
   return chosen;
-}
-
-// Calls work(part) for every part on LibTorch's threads. at::parallel_for would be a loop on one
-// thread in code compiled without OpenMP; that of TensorIterator lies inside LibTorch.
-void for_parts(int64_t count, c10::function_ref<void(int64_t)> work) {
-  if (count == 1) return work(0);
-  at::Tensor places = at::empty({count}, at::kByte);  // only addresses are used
-  const char* const begin = static_cast<const char*>(places.data_ptr());
-  at::TensorIterator loop = at::TensorIterator::nullary_op(places);
-  loop.for_each(
-      [&](char** data, const int64_t*, int64_t inner, int64_t outer) {
-        const int64_t first = data[0] - begin;
-        for (int64_t i = first; i < first + inner * outer; ++i) work(i);
-      },
-      /*grain_size=*/1);
 }
 
 // How a tensor is cut into parts, from its shape alone.
@@ -106,7 +91,7 @@ Moments batch_moments(const Layout& layout, const T* x) {
       kernels<T>().moments_plane(x + plane * layout.unit_size, layout.unit_size, &means[plane],
                                  &squares[plane]);
   };
-  for_parts(layout.parts, measure);
+  ops::parallel_indices(layout.parts, measure);
 
   // Chan's rule for putting parts together, with all parts at once.
   Moments out{std::vector<double>(layout.channels), std::vector<double>(layout.channels)};
@@ -207,7 +192,7 @@ void normalize(const NormCall& call, const Layout& layout, const at::Tensor& sta
     part.bias += channel;
     return part;
   };
-  for_parts(layout.parts, [&](int64_t part) {
+  ops::parallel_indices(layout.parts, [&](int64_t part) {
     const int64_t begin = layout.begin(part), end = layout.end(part);
     if (layout.rows) return kernels<T>().forward_rows(at_unit(begin), end - begin, layout.channels);
     for (int64_t plane = begin; plane < end; ++plane)
@@ -286,7 +271,7 @@ class Backward {
   // Σg and Σg·(x − mean); a g that depends on y is written to `masked`.
   void reduce(T* masked) {
     std::vector<double> sums(layout_.partials()), products(layout_.partials());
-    for_parts(layout_.parts, [&](int64_t part) {
+    ops::parallel_indices(layout_.parts, [&](int64_t part) {
       const int64_t begin = layout_.begin(part), end = layout_.end(part);
       const auto out = [&](int64_t unit) {
         return masked ? masked + unit * layout_.unit_size : nullptr;
@@ -319,7 +304,7 @@ class Backward {
         b[i] = static_cast<T>(-scale * inverse_i * inverse_i * product_[i]);
         c[i] = static_cast<T>(-scale * sum_[i]);
       }
-    for_parts(layout_.parts, [&](int64_t part) {
+    ops::parallel_indices(layout_.parts, [&](int64_t part) {
       const int64_t begin = layout_.begin(part), end = layout_.end(part);
       if (layout_.rows)
         return kernels<T>().backward_rows(at_unit(begin), end - begin, channels, scale_.data(),

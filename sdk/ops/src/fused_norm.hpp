@@ -1,6 +1,6 @@
 // Batch normalisation on the CPU together with the residual sum and the ReLU that follow it: one
 // node of autograd, which reads and writes activations as seldom as possible. Used by
-// standard_layers().
+// fast_layers().
 #pragma once
 
 #include "gh/tensor.hpp"

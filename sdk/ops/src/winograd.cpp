@@ -1,0 +1,316 @@
+#include "winograd.hpp"
+
+#include "gh/ops/parallel.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace gh {
+inline namespace v1 {
+namespace {
+
+// Five lines, as distances of a power of two would put all frequencies of a tile into one set of a
+// cache.
+constexpr int64_t kApart = 80;
+constexpr int64_t kBlock = kPanel * kPanel;
+
+int64_t cut(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+int64_t panels_of(int64_t channels) { return cut(channels, kPanel); }
+// As many whole strips as hold about so many tiles.
+int64_t strips_for(int64_t tiles, int64_t tiles_of_strip, int64_t strips) {
+  return std::clamp<int64_t>(tiles / tiles_of_strip, 1, strips);
+}
+
+at::Tensor room(int64_t floats) { return at::empty({floats}, at::kFloat); }
+float* start(const at::Tensor& t) { return t.data_ptr<float>(); }
+
+// A room for each worker.
+class Rooms {
+ public:
+  Rooms(int64_t workers, int64_t floats) : each_(floats + kApart), rooms_(room(workers * each_)) {}
+  float* of(int64_t worker) const { return start(rooms_) + worker * each_; }
+
+ private:
+  int64_t each_;
+  at::Tensor rooms_;
+};
+
+// Images as strips of tiles.
+struct Images {
+  int64_t images, channels, height, width;
+  int64_t rows, tiles;  // rows of tiles in an image, tiles in a row
+  int64_t tile, padding;
+  bool channels_last;
+
+  int64_t strips() const { return images * rows; }
+  int64_t panels() const { return panels_of(channels); }
+
+  // One panel of a strip.
+  Strip strip(const float* data, int64_t strip, int64_t panel) const {
+    const int64_t image = strip / rows, size = height * width, first = panel * kPanel;
+    const int64_t pixel = channels_last ? channels : 1, channel = channels_last ? 1 : size;
+    return {.data = const_cast<float*>(data) + image * channels * size + first * channel,
+            .height = height,
+            .width = width,
+            .channels = std::min(kPanel, channels - first),
+            .pixel = pixel,
+            .channel = channel,
+            .first_row = strip % rows * tile - padding,
+            .padding = padding,
+            .tiles = tiles,
+            .planes = !channels_last};
+  }
+};
+
+// Strips in a row, transformed: [frequency][panel][tile][16].
+struct Block {
+  int64_t panels, tiles, frequencies;
+
+  int64_t frequency() const { return panels * tiles * kPanel + kApart; }
+  int64_t floats() const { return frequencies * frequency(); }
+  Frequencies at(float* data, int64_t panel, int64_t tile) const {
+    return {.data = data + (panel * tiles + tile) * kPanel, .frequency = frequency()};
+  }
+  template <class Float>
+  Float* slab(Float* data, int64_t index, int64_t panel) const {
+    return data + index * frequency() + panel * tiles * kPanel;
+  }
+};
+
+// From images to images of as many strips.
+struct Pass {
+  const WinogradKernels& kernels;
+  Images from, to;
+  bool turned;      // backwards
+  int64_t threads;  // results do not depend on it
+
+  Pass(const WinogradKernels& k, const WinogradShape& s, Way way)
+      : kernels(k), turned(way == Way::backward), threads(at::get_num_threads()) {
+    const Images data{s.images, s.in, s.height, s.width, 0, 0, k.tile, s.padding, s.channels_last};
+    const Images output{s.images, s.out,  s.out_height(), s.out_width(),  0,
+                        0,        k.tile, 2 - s.padding,  s.channels_last};
+    from = turned ? output : data;
+    to = turned ? data : output;
+    to.padding = 0;
+    from.rows = to.rows = cut(to.height, k.tile);
+    from.tiles = to.tiles = cut(to.width, k.tile);
+  }
+
+  int64_t frequencies() const { return kernels.points * kernels.points; }
+  int64_t strips() const { return to.strips(); }
+
+  // Transformed weights: [panel][frequency][input][16].
+  int64_t weight_frequency() const { return from.panels() * kBlock + kApart; }
+  int64_t weight_panel() const { return frequencies() * weight_frequency(); }
+
+  void transform(const float* weights, int64_t panel, float* transformed) const {
+    kernels.weight_panel({.weights = weights,
+                          .out = turned ? from.channels : to.channels,
+                          .in = turned ? to.channels : from.channels,
+                          .turned = turned,
+                          .panel = panel,
+                          .transformed = transformed,
+                          .frequency = weight_frequency()});
+  }
+
+  // Products of one panel of outputs and all frequencies.
+  void multiply(const Block& in, const float* data, int64_t frequency, const float* transformed,
+                const Block& out, float* products, int64_t panel, int64_t tiles) const {
+    kernels.product({.data = in.slab(data, frequency, 0),
+                     .panel = in.tiles * kPanel,
+                     .weights = transformed + frequency * weight_frequency(),
+                     .products = out.slab(products, frequency, panel),
+                     .tiles = tiles,
+                     .panels = in.panels});
+  }
+
+  // A piece of work is a block of strips and a group of panels of the output. A thread transforms
+  // data and weights of its pieces itself and keeps them as long as the next piece needs the same;
+  // shared between cores, the transformed would cost more than to make them twice.
+  struct Pieces {
+    int64_t strips, panels;  // of a piece
+    bool weights_stay;       // the next piece has the same panels, otherwise the same strips
+  };
+  void run(const float* x, const float* weights, float* y, const Pieces& pieces) const {
+    const Block in{from.panels(), pieces.strips * to.tiles, frequencies()};
+    const Block out{pieces.panels, pieces.strips * to.tiles, frequencies()};
+    const int64_t weight_floats = pieces.panels * weight_panel();
+    const Rooms rooms(threads, in.floats() + out.floats() + weight_floats + kernels.room(to.tiles));
+    struct Ready {
+      int64_t strip = -1, panel = -1;
+    };
+    std::vector<Ready> ready(threads);
+    const int64_t blocks = cut(strips(), pieces.strips), groups = cut(to.panels(), pieces.panels);
+    ops::parallel_pieces(blocks * groups, threads, [&](int64_t piece, int64_t worker) {
+      const int64_t block = pieces.weights_stay ? piece % blocks : piece / groups;
+      const int64_t group = pieces.weights_stay ? piece / blocks : piece % groups;
+      const int64_t first = block * pieces.strips, last = std::min(strips(), first + pieces.strips);
+      const int64_t begin = group * pieces.panels;
+      const int64_t count = std::min(to.panels() - begin, pieces.panels);
+      float* const data = rooms.of(worker);
+      float* const products = data + in.floats();
+      float* const transformed = products + out.floats();
+      float* const rest = transformed + weight_floats;
+      if (ready[worker].strip != first)
+        for (int64_t s = first; s < last; ++s)
+          for (int64_t p = 0; p < in.panels; ++p)
+            kernels.data_strip(from.strip(x, s, p), in.at(data, p, (s - first) * to.tiles), rest);
+      if (ready[worker].panel != begin)
+        for (int64_t p = 0; p < count; ++p)
+          transform(weights, begin + p, transformed + p * weight_panel());
+      ready[worker] = {first, begin};
+      for (int64_t f = 0; f < frequencies(); ++f)
+        for (int64_t p = 0; p < count; ++p)
+          multiply(in, data, f, transformed + p * weight_panel(), out, products, p,
+                   (last - first) * to.tiles);
+      for (int64_t s = first; s < last; ++s)
+        for (int64_t p = 0; p < count; ++p)
+          kernels.output_strip(out.at(products, p, (s - first) * to.tiles),
+                               to.strip(y, s, begin + p), rest);
+    });
+  }
+};
+
+// The gradient of the weights: a sum over tiles. How tiles are put together is determined by the
+// shape alone.
+struct WeightGradient {
+  const WinogradKernels& kernels;
+  Images data, gradients;
+  int64_t threads;
+
+  explicit WeightGradient(const Pass& forward)
+      : kernels(forward.kernels),
+        data(forward.from),
+        gradients(forward.to),
+        threads(forward.threads) {}
+
+  int64_t frequencies() const { return kernels.points * kernels.points; }
+  int64_t strips() const { return gradients.strips(); }
+  int64_t tiles() const { return gradients.tiles; }
+  int64_t blocks() const { return gradients.panels() * data.panels(); }
+  int64_t sum_floats() const { return frequencies() * kBlock; }
+
+  void finish(const float* sums, int64_t frequency, int64_t out_panel, int64_t in_panel,
+              float* dw) const {
+    const int64_t out = out_panel * kPanel, in = in_panel * kPanel;
+    kernels.gradient_block({.sums = sums,
+                            .frequency = frequency,
+                            .gradient = dw + out * 9 * data.channels + in,
+                            .outputs = std::min(kPanel, gradients.channels - out),
+                            .inputs = std::min(kPanel, data.channels - in),
+                            .in = data.channels});
+  }
+
+  // Each thread takes pairs of panels, up to `side` by `side`, for a share of the strips, which it
+  // goes through block by block. What it needs of both sides it transforms itself: shared between
+  // cores, the transformed would cost more. Shares have sums of their own, added up in order; they
+  // are for few channels, of which there are no pairs for all threads.
+  void run(const float* x, const float* dy, float* dw, int64_t shares, int64_t strips_each) const {
+    const int64_t share = cut(cut(strips(), strips_each), shares) * strips_each;
+    shares = cut(strips(), share);
+    int64_t rows = std::min<int64_t>(gradients.panels(), 8);
+    int64_t columns = std::min<int64_t>(data.panels(), 8);
+    const auto groups = [&] { return cut(gradients.panels(), rows) * cut(data.panels(), columns); };
+    while (shares * groups() < threads && rows * columns > 1) {
+      int64_t& side = rows >= columns ? rows : columns;
+      side = cut(side, 2);
+    }
+    const Block v{columns, strips_each * tiles(), frequencies()};
+    const Block z{rows, strips_each * tiles(), frequencies()};
+    const int64_t group_sums = rows * columns * sum_floats();
+    const at::Tensor kept = room(shares > 1 ? shares * groups() * group_sums : 0);
+    const Rooms rooms(
+        threads, v.floats() + z.floats() + kernels.room(tiles()) + (shares > 1 ? 0 : group_sums));
+    const auto work = [&](int64_t piece, int64_t worker) {
+      float* const vs = rooms.of(worker);
+      float* const zs = vs + v.floats();
+      float* const rest = zs + z.floats();
+      float* const sums =
+          shares > 1 ? start(kept) + piece * group_sums : rest + kernels.room(tiles());
+      const int64_t group = piece % groups();
+      const int64_t row = group / cut(data.panels(), columns) * rows;
+      const int64_t column = group % cut(data.panels(), columns) * columns;
+      const int64_t height = std::min(rows, gradients.panels() - row);
+      const int64_t width = std::min(columns, data.panels() - column);
+      const int64_t begin = piece / groups() * share, end = std::min(strips(), begin + share);
+      for (int64_t first = begin; first < end; first += strips_each) {
+        const int64_t last = std::min(end, first + strips_each);
+        for (int64_t s = first; s < last; ++s) {
+          const int64_t tile = (s - first) * tiles();
+          for (int64_t p = 0; p < width; ++p)
+            kernels.data_strip(data.strip(x, s, column + p), v.at(vs, p, tile), rest);
+          for (int64_t p = 0; p < height; ++p)
+            kernels.gradient_strip(gradients.strip(dy, s, row + p), z.at(zs, p, tile), rest);
+        }
+        for (int64_t f = 0; f < frequencies(); ++f)
+          for (int64_t k = 0; k < height; ++k)
+            for (int64_t c = 0; c < width; ++c)
+              kernels.outer_product({.gradients = z.slab(zs, f, k),
+                                     .data = v.slab(vs, f, c),
+                                     .sums = sums + ((f * rows + k) * columns + c) * kBlock,
+                                     .tiles = (last - first) * tiles(),
+                                     .add = first > begin});
+      }
+      if (shares > 1) return;
+      for (int64_t k = 0; k < height; ++k)
+        for (int64_t c = 0; c < width; ++c)
+          finish(sums + (k * columns + c) * kBlock, rows * columns * kBlock, row + k, column + c,
+                 dw);
+    };
+    ops::parallel_pieces(shares * groups(), threads, work);
+    if (shares == 1) return;
+    ops::parallel_indices(blocks(), [&](int64_t block) {
+      const int64_t k = block / data.panels(), c = block % data.panels();
+      const int64_t group = k / rows * cut(data.panels(), columns) + c / columns;
+      const int64_t place = k % rows * columns + c % columns;
+      std::vector<float> whole(sum_floats());
+      for (int64_t i = 0; i < shares; ++i) {
+        const float* part = start(kept) + (i * groups() + group) * group_sums + place * kBlock;
+        for (int64_t f = 0; f < frequencies(); ++f, part += rows * columns * kBlock)
+          for (int64_t j = 0; j < kBlock; ++j) whole[f * kBlock + j] += part[j];
+      }
+      finish(whole.data(), kBlock, k, c, dw);
+    });
+  }
+};
+
+constexpr int64_t kMiB = 1 << 20;
+
+}  // namespace
+
+void Winograd::convolve(const float* from, const float* weights, float* to, Way way) const {
+  const Pass pass(kernels_, shape_, way);
+  const int64_t strips = pass.strips(), panels = pass.to.panels();
+  // Even pieces, as many for every thread, of at most so many tiles.
+  const auto even = [&](int64_t tiles) {
+    const int64_t blocks = cut(strips, strips_for(tiles, pass.to.tiles, strips));
+    return cut(strips, cut(blocks, pass.threads) * pass.threads);
+  };
+  // Large weights do not stay in a core's cache, but the data of some tiles do.
+  if (pass.weight_panel() * panels * 4 > 3 * kMiB)
+    return pass.run(
+        from, weights, to,
+        {.strips = strips_for(64, pass.to.tiles, strips), .panels = 1, .weights_stay = false});
+  // With g groups of panels, data are transformed g times and all weights by each thread/g. From
+  // the cost of transforming a tile (140 cycles) and weights (110), the sum is least at this g.
+  const double tiles = static_cast<double>(strips * pass.to.tiles);
+  const double least = std::sqrt(12.7 * static_cast<double>(pass.threads * panels) / tiles);
+  const int64_t groups = std::clamp<int64_t>(std::lround(least), 1, panels);
+  pass.run(from, weights, to,
+           {.strips = even(32), .panels = cut(panels, groups), .weights_stay = true});
+}
+
+void Winograd::weight_gradient(const float* data, const float* gradient, float* weights) const {
+  const WeightGradient pass(Pass(kernels_, shape_, Way::forward));
+  const int64_t tiles = pass.strips() * pass.tiles();
+  const bool few = pass.blocks() * pass.sum_floats() * 4 <= kMiB;
+  pass.run(data, gradient, weights, few ? std::clamp<int64_t>(tiles / 512, 1, 4) : 1,
+           strips_for(48, pass.tiles(), pass.strips()));
+}
+
+}  // namespace v1
+}  // namespace gh

@@ -1,0 +1,25 @@
+// The loops of Winograd's convolutions, compiled with -mavx2 -mfma.
+#if defined(__AVX2__) && defined(__FMA__)
+#include "winograd_loops.hpp"
+
+namespace gh {
+inline namespace v1 {
+
+const WinogradKernels* avx2_winograd(int64_t tile) {
+  if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return nullptr;
+  return tile == 4 ? &kWinogradLoops<4> : tile == 2 ? &kWinogradLoops<2> : nullptr;
+}
+
+}  // namespace v1
+}  // namespace gh
+#else
+#include "winograd_kernels.hpp"
+
+namespace gh {
+inline namespace v1 {
+
+const WinogradKernels* avx2_winograd(int64_t) { return nullptr; }
+
+}  // namespace v1
+}  // namespace gh
+#endif

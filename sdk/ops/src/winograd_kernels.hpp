@@ -1,0 +1,97 @@
+// Inner loops of Winograd's convolutions, compiled once for AVX2 and once for AVX-512. Each works
+// on one strip, block or panel on the calling thread; winograd.cpp cuts a convolution into them.
+//
+// Layouts. A panel is 16 neighbouring channels, the last one filled up with zeros. A tile is
+// tile×tile outputs of one channel, a strip the tiles of one row of them in one image. Transformed
+// data have `points`² frequencies:
+//   data, gradients, products  [frequency][panel][tile][16]
+//   weights                    [panel of outputs][frequency][input channel][16]
+//   gradient of the weights    [panel of outputs][panel of inputs][frequency][16 outputs][16
+//   inputs]
+// Weights themselves are [out][3][3][in], that is, channels-last.
+#pragma once
+
+#include <cstdint>
+
+namespace gh {
+inline namespace v1 {
+
+inline constexpr int64_t kPanel = 16;
+
+// One panel of a strip: where it lies in an image, or in a gradient.
+struct Strip {
+  float* data;             // the image's first pixel, the panel's first channel
+  int64_t height, width;   // of the image
+  int64_t channels;        // of the panel, at most 16
+  int64_t pixel, channel;  // distances between neighbours; one of them is 1
+  int64_t first_row;       // the strip's; may be negative
+  int64_t padding;         // columns before the first
+  int64_t tiles;
+  bool planes;  // [C][H][W], otherwise [H][W][C]
+};
+
+// One panel of a strip among the transformed.
+struct Frequencies {
+  float* data;        // of the first frequency and tile
+  int64_t frequency;  // distance between frequencies
+};
+
+// One panel of the outputs for a block of tiles and one frequency:
+//   products[tile][16] = Σ_c data[tile][c] · weights[c][16]
+struct Product {
+  const float* data;
+  int64_t panel;  // distance between panels of data
+  const float* weights;
+  float* products;
+  int64_t tiles, panels;
+};
+
+// A panel of transformed weights. `turned`: those of the gradient of the data, whose inputs are the
+// convolution's outputs.
+struct WeightPanel {
+  const float* weights;
+  int64_t out, in;  // of the convolution
+  bool turned;
+  int64_t panel;
+  float* transformed;
+  int64_t frequency;  // distance
+};
+
+// sums[16 outputs][16 inputs] (+)= Σ_tile gradients[tile][output] · data[tile][input]
+struct OuterProduct {
+  const float* gradients;
+  const float* data;
+  float* sums;
+  int64_t tiles;
+  bool add;
+};
+
+// One 16×16 block of the gradient of the weights, back to [out][3][3][in].
+struct GradientBlock {
+  const float* sums;
+  int64_t frequency;        // distance
+  float* gradient;          // of the first output and input of the block
+  int64_t outputs, inputs;  // of the block, at most 16
+  int64_t in;               // of the convolution
+};
+
+struct WinogradKernels {
+  int64_t tile, points;
+  int64_t rows;                    // tiles that a product is best cut into
+  int64_t (*room)(int64_t tiles);  // floats that strips of so many tiles need
+  void (*data_strip)(const Strip& from, const Frequencies& to, float* room);
+  void (*gradient_strip)(const Strip& from, const Frequencies& to, float* room);
+  void (*output_strip)(const Frequencies& from, const Strip& to, float* room);
+  void (*weight_panel)(const WeightPanel& panel);
+  void (*product)(const Product& product);
+  void (*outer_product)(const OuterProduct& product);
+  void (*gradient_block)(const GradientBlock& block);
+};
+
+// For tiles of 4×4 or 2×2. Null where they were not compiled or this processor lacks the
+// instructions.
+const WinogradKernels* avx2_winograd(int64_t tile);
+const WinogradKernels* avx512_winograd(int64_t tile);
+
+}  // namespace v1
+}  // namespace gh
