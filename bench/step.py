@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""A training step of ResNet-18 under SimCLR on the CPU: ghhost against PyTorch, the same LibTorch beneath both.
+"""A training step of a ResNet under SimCLR on the CPU: ghhost against PyTorch, the same LibTorch beneath both.
 
 Network, loss and optimiser are written plainly in PyTorch, start from the weights ghhost wrote and see its batches. The losses
 of the first steps are compared; if they differ, nothing is measured. Then the programs take turns, one step each, in both memory
-layouts, PyTorch once as it is installed and once with ghhost's allocator. Medians of the rounds are printed, and the median and
-range of the ratios within each round. Bars are for each side in the layout it is faster in; the exit code is 0 when they are
-met. Only ratios of one run count: close other programs.
+layouts, PyTorch once as it is installed and once with ghhost's allocator, threads bound to cores on all sides. Medians of the
+rounds are printed, and the median and range of the ratios within each round. Bars are for each side in the layout it is faster
+in; the exit code is 0 when they are met. Only ratios of one run count: close other programs.
 
-  bench/step.py                        width 64, batch 64, 2 threads (about three minutes)
-  bench/step.py --width 16 --rounds 9  another network, more rounds
+  bench/step.py                                          ResNet-18, width 64, batch 64, 2 threads (about three minutes)
+  bench/step.py --width 16 --rounds 9                    another network, more rounds
+  bench/step.py --network resnet50 --size 224 --batch 8  pictures of 224 pixels, the large stem
+  bench/step.py --convolution onednn                     ghhost without its own convolutions
 """
 import argparse
 import json
@@ -27,8 +29,10 @@ ALLOCATOR = BUILD / "lib/step_allocator.so"
 TARGETS = ["step_bench", "step_allocator", "resnet", "simclr"]
 LAYOUTS = ["contiguous", "channels-last"]
 SIDES = ["ghhost", "torch", "torch + allocator"]
-BARS = {"torch + allocator": 1.05, "torch": 1.2}
-COMPARED, TOLERANCE = 3, 1e-4
+# Against PyTorch with ghhost's allocator: (network, width) → ratio; "onednn" without convolutions of our own.
+BARS = {("resnet18", 64): 2.0, ("resnet18", 16): 1.6, ("resnet50", 64): 1.3}
+BARS_ONEDNN = {"torch + allocator": 1.05, "torch": 1.2}
+COMPARED, TOLERANCE = 3, 1e-3
 
 
 # ---- the peer, in a process of its own ----
@@ -48,45 +52,59 @@ def read_safetensors(file):
     return out
 
 
-def make_network(width):
-    """As torchvision writes it, with the small stem; the projector as ghhost's simclr has it."""
+def make_network(network, width, small):
+    """As torchvision writes it, with the small stem or the usual one; the projector as ghhost's simclr has it."""
     from torch import nn
+    bottleneck = network == "resnet50"
+    expansion = 4 if bottleneck else 1
 
     class Block(nn.Module):
-        def __init__(self, inside, out, stride):
+        def __init__(self, inside, inner, stride):
             super().__init__()
-            self.conv1, self.bn1 = nn.Conv2d(inside, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out)
-            self.conv2, self.bn2 = nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+            out = inner * expansion
+            kernels = [(inside, inner, 1, 1), (inner, inner, 3, stride), (inner, out, 1, 1)] if bottleneck else \
+                [(inside, inner, 3, stride), (inner, inner, 3, 1)]
+            self.count = len(kernels)
+            for i, (a, b, kernel, step) in enumerate(kernels, 1):
+                setattr(self, f"conv{i}", nn.Conv2d(a, b, kernel, step, kernel // 2, bias=False))
+                setattr(self, f"bn{i}", nn.BatchNorm2d(b))
             self.relu = nn.ReLU(inplace=True)
             self.downsample = None
             if stride != 1 or inside != out:
                 self.downsample = nn.Sequential(nn.Conv2d(inside, out, 1, stride, bias=False), nn.BatchNorm2d(out))
 
         def forward(self, x):
-            out = self.relu(self.bn1(self.conv1(x)))
-            out = self.bn2(self.conv2(out))
+            out = x
+            for i in range(1, self.count + 1):
+                out = getattr(self, f"bn{i}")(getattr(self, f"conv{i}")(out))
+                if i < self.count:
+                    out = self.relu(out)
             out += x if self.downsample is None else self.downsample(x)
             return self.relu(out)
 
     class Encoder(nn.Module):
         def __init__(self):
             super().__init__()
-            self.conv1, self.bn1 = nn.Conv2d(3, width, 3, 1, 1, bias=False), nn.BatchNorm2d(width)
-            self.relu, self.avgpool = nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1)
-            for stage in range(4):
-                inside, out = width << max(stage - 1, 0), width << stage
-                blocks = nn.Sequential(Block(inside, out, 1 if stage == 0 else 2), Block(out, out, 1))
-                setattr(self, f"layer{stage + 1}", blocks)
+            self.conv1 = nn.Conv2d(3, width, 3, 1, 1, bias=False) if small else nn.Conv2d(3, width, 7, 2, 3, bias=False)
+            self.bn1, self.relu, self.avgpool = nn.BatchNorm2d(width), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1)
+            self.maxpool = nn.Identity() if small else nn.MaxPool2d(3, 2, 1)
+            inside = width
+            for stage, count in enumerate([3, 4, 6, 3] if bottleneck else [2, 2, 2, 2]):
+                blocks = []
+                for i in range(count):
+                    blocks.append(Block(inside, width << stage, 2 if stage and i == 0 else 1))
+                    inside = (width << stage) * expansion
+                setattr(self, f"layer{stage + 1}", nn.Sequential(*blocks))
 
         def forward(self, x):
-            x = self.relu(self.bn1(self.conv1(x)))
+            x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
             x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
             return self.avgpool(x).flatten(1)
 
     class Network(nn.Module):
         def __init__(self):
             super().__init__()
-            self.encoder, wide = Encoder(), 8 * width
+            self.encoder, wide = Encoder(), 8 * width * expansion
             self.projector = nn.Sequential(nn.Linear(wide, wide), nn.BatchNorm1d(wide), nn.ReLU(inplace=True),
                                            nn.Linear(wide, 128, bias=False), nn.BatchNorm1d(128))
 
@@ -117,14 +135,14 @@ def load_weights(network, tensors):
     network.load_state_dict(state)
 
 
-def peer(file, layout, threads, width, allocator):
+def peer(file, layout, threads, network, width, size, allocator):
     import torch
     if allocator:
         import ctypes
         ctypes.CDLL(str(ALLOCATOR)).gh_install_allocator()
     torch.set_num_threads(threads)
     form = torch.channels_last if layout == "channels-last" else torch.contiguous_format
-    tensors, network = read_safetensors(file), make_network(width)
+    tensors, network = read_safetensors(file), make_network(network, width, size < 100)
     load_weights(network, tensors)
     network = network.to(memory_format=form).train()
     batches = [[tensors[f"batch.{i}.{v}"].contiguous(memory_format=form) for v in range(2)] for i in range(COMPARED)]
@@ -153,10 +171,11 @@ def peer(file, layout, threads, width, allocator):
 class Arm:
     def __init__(self, side, layout, file, given):
         self.side, self.layout = side, layout
-        numbers = [str(given.threads), str(given.width)]
-        command = [BUILD / "bin/step_bench", file, layout, *numbers, str(given.batch)] if side == "ghhost" else \
-            [PYTHON, "-W", "ignore", __file__, "--peer", file, layout, *numbers, str(int(side != "torch"))]
-        self.program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        numbers = [given.threads, given.network, given.width, given.size]
+        command = [BUILD / "bin/step_bench", file, layout, *numbers, given.batch, given.convolution] if side == "ghhost" else \
+            [PYTHON, "-W", "ignore", __file__, "--peer", file, layout, *numbers, int(side != "torch")]
+        self.program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
         self.answer()
 
     def answer(self):
@@ -200,7 +219,7 @@ def ratios(seconds, ours, theirs):
     return sorted(b / a for a, b in zip(seconds[ours], seconds[theirs]))
 
 
-def report(seconds, batch):
+def report(seconds, batch, bars):
     medians = {key: statistics.median(values) for key, values in seconds.items()}
     print(f"\n{'':18} {'layout':14} {'s/step':>7} {'images/s':>9}")
     for (side, layout), value in medians.items():
@@ -214,7 +233,7 @@ def report(seconds, batch):
     print()
     best = {side: min(LAYOUTS, key=lambda layout: medians[side, layout]) for side in SIDES}
     passed = True
-    for side, bar in BARS.items():
+    for side, bar in bars.items():
         ratio = statistics.median(ratios(seconds, ("ghhost", best["ghhost"]), (side, best[side])))
         passed = passed and ratio >= bar
         print(f"{'met' if ratio >= bar else 'MISSED':7} best layouts ({best['ghhost']} / {best[side]}), against {side}: {ratio:.3f}, bar {bar}")
@@ -223,17 +242,20 @@ def report(seconds, batch):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", choices=["resnet18", "resnet50"], default="resnet18")
     parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--size", type=int, default=32, help="of the square pictures; from 100 on the stem is the large one")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--convolution", choices=["auto", "fast", "exact", "onednn"], default="auto", help="of ghhost")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the seconds of every round there, too")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
-    parser.add_argument("--peer", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--peer", nargs=7, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.peer:
-        file, layout, threads, width, allocator = given.peer
-        return peer(file, layout, int(threads), int(width), allocator == "1")
+        file, layout, threads, network, width, size, allocator = given.peer
+        return peer(file, layout, int(threads), network, int(width), int(size), allocator == "1")
     if not given.no_build:
         done = subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], capture_output=True, text=True)
         if done.returncode != 0:
@@ -249,7 +271,10 @@ def main():
             arm.stop()
     if given.json:
         given.json.write_text(json.dumps({f"{side}, {layout}": s for (side, layout), s in seconds.items()}, indent=1) + "\n")
-    return 0 if report(seconds, given.batch) else 1
+    bars = BARS_ONEDNN
+    if given.convolution != "onednn":
+        bars = {"torch + allocator": BARS.get((given.network, given.width), 1.0)}
+    return 0 if report(seconds, given.batch, bars) else 1
 
 
 if __name__ == "__main__":

@@ -18,9 +18,15 @@ inline namespace v1 {
 namespace ops {
 namespace {
 
-const WinogradKernels* kernels(int64_t tile) {
-  const WinogradKernels* const wide = avx512_winograd(tile);
-  return wide ? wide : avx2_winograd(tile);
+// Null for LibTorch's own, and where this processor has none.
+const WinogradKernels* kernels(ConvolutionAlgorithm algorithm) {
+  if (algorithm == ConvolutionAlgorithm::libtorch) return nullptr;
+  const WinogradKind kind = algorithm == ConvolutionAlgorithm::winograd_4 ? WinogradKind::tile_4
+                            : algorithm == ConvolutionAlgorithm::winograd_2
+                                ? WinogradKind::tile_2
+                                : WinogradKind::stride_2;
+  const WinogradKernels* const wide = avx512_winograd(kind);
+  return wide ? wide : avx2_winograd(kind);
 }
 
 at::MemoryFormat format_of(const at::Tensor& x) {
@@ -34,12 +40,14 @@ at::Tensor taps_first(const at::Tensor& weight) {
   return weight.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-WinogradShape shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t padding) {
+WinogradShape shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                       int64_t padding) {
   return {.images = x.size(0),
           .in = x.size(1),
           .out = weight.size(0),
           .height = x.size(2),
           .width = x.size(3),
+          .stride = stride,
           .padding = padding,
           .channels_last = format_of(x) == at::MemoryFormat::ChannelsLast};
 }
@@ -49,18 +57,19 @@ using torch::autograd::variable_list;
 
 struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& given,
-                            const at::Tensor& weight, int64_t padding, int64_t tile) {
+                            const at::Tensor& weight, int64_t padding, int64_t algorithm) {
     const at::MemoryFormat format = format_of(given);
     const at::Tensor x = given.contiguous(format);
-    const WinogradShape shape = shape_of(x, weight, padding);
+    const WinogradKernels& loops = *kernels(static_cast<ConvolutionAlgorithm>(algorithm));
+    const WinogradShape shape = shape_of(x, weight, loops.stride, padding);
     const at::Tensor y = at::empty({shape.images, shape.out, shape.out_height(), shape.out_width()},
                                    x.options(), format);
-    Winograd(*kernels(tile), shape)
+    Winograd(loops, shape)
         .convolve(x.const_data_ptr<float>(), taps_first(weight).const_data_ptr<float>(),
                   y.data_ptr<float>(), Way::forward);
     context->save_for_backward({x, weight});
     context->saved_data["padding"] = padding;
-    context->saved_data["tile"] = tile;
+    context->saved_data["algorithm"] = algorithm;
     return y;
   }
 
@@ -68,16 +77,18 @@ struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1];
     const int64_t padding = context->saved_data["padding"].toInt();
+    const WinogradKernels& loops =
+        *kernels(static_cast<ConvolutionAlgorithm>(context->saved_data["algorithm"].toInt()));
+    const int64_t stride = loops.stride;
     const bool data = context->needs_input_grad(0), weights = context->needs_input_grad(1);
     variable_list out(4);
     if (at::GradMode::is_enabled()) {  // the gradient is to be differentiated
       std::tie(out[0], out[1], std::ignore) = at::convolution_backward(
-          gradients[0], x, weight, {}, {1, 1}, {padding, padding}, {1, 1}, /*transposed=*/false,
-          {0, 0}, /*groups=*/1, {data, weights, false});
+          gradients[0], x, weight, {}, {stride, stride}, {padding, padding}, {1, 1},
+          /*transposed=*/false, {0, 0}, /*groups=*/1, {data, weights, false});
       return out;
     }
-    const WinogradShape shape = shape_of(x, weight, padding);
-    const Winograd winograd(*kernels(context->saved_data["tile"].toInt()), shape);
+    const Winograd winograd(loops, shape_of(x, weight, stride, padding));
     const at::MemoryFormat format = format_of(x);
     const at::Tensor dy = gradients[0].contiguous(format);
     if (data) {
@@ -125,19 +136,19 @@ void check(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias
             " with dilation ", a.dilation);
 }
 
-// Whether Winograd's algorithm can compute it at all.
+// Whether one of Winograd's algorithms can compute it at all.
 bool possible(const at::Tensor& x, const at::Tensor& weight, const ConvolutionArguments& a) {
   const auto plain = [](const at::Tensor& t) {
     return t.device().is_cpu() && t.scalar_type() == at::kFloat && t.layout() == at::kStrided &&
            !t.is_neg() && !t.is_conj();
   };
   return plain(x) && plain(weight) && x.numel() > 0 && weight.size(2) == 3 && weight.size(3) == 3 &&
-         a.stride == 1 && a.dilation == 1 && a.groups == 1 && a.padding <= 2 &&
+         a.dilation == 1 && a.groups == 1 &&
+         (a.stride == 1 ? a.padding <= 2 : a.stride == 2 && a.padding == 1) &&
          !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
-// Where F(4×4) was measured to be quicker than LibTorch (bench/convolution.py): enough channels
-// that panels of 16 are not mostly zeros, and enough of everything that setting up does not count.
+// Where Winograd's algorithms were measured to be quicker than LibTorch (bench/convolution.py).
 bool quicker(const WinogradShape& s) { return s.in >= 16 && s.out >= 16; }
 
 }  // namespace
@@ -154,12 +165,16 @@ ConvolutionMode convolution_mode(std::string_view name) {
 ConvolutionAlgorithm algorithm_for(const at::Tensor& x, const at::Tensor& weight,
                                    const ConvolutionArguments& arguments, ConvolutionMode mode) {
   check(x, weight, {}, arguments);
-  if (mode == ConvolutionMode::onednn || !possible(x, weight, arguments) || !kernels(4))
-    return ConvolutionAlgorithm::libtorch;
-  if (mode == ConvolutionMode::fast) return ConvolutionAlgorithm::winograd_4;
-  if (mode == ConvolutionMode::exact) return ConvolutionAlgorithm::winograd_2;
-  return quicker(shape_of(x, weight, arguments.padding)) ? ConvolutionAlgorithm::winograd_4
-                                                         : ConvolutionAlgorithm::libtorch;
+  using enum ConvolutionAlgorithm;
+  const auto [stride, padding, dilation, groups] = arguments;
+  if (mode == ConvolutionMode::onednn || !possible(x, weight, arguments)) return libtorch;
+  if (mode == ConvolutionMode::exact && stride == 2) return libtorch;
+  if (mode == ConvolutionMode::automatic && !quicker(shape_of(x, weight, stride, padding)))
+    return libtorch;
+  const ConvolutionAlgorithm out = stride == 2                      ? winograd_stride_2
+                                   : mode == ConvolutionMode::exact ? winograd_2
+                                                                    : winograd_4;
+  return kernels(out) ? out : libtorch;
 }
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -175,7 +190,8 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::
 }
 
 std::string_view winograd_instructions() {
-  return avx512_winograd(4) ? "avx512" : avx2_winograd(4) ? "avx2" : "";
+  constexpr WinogradKind kAny = WinogradKind::tile_4;
+  return avx512_winograd(kAny) ? "avx512" : avx2_winograd(kAny) ? "avx2" : "";
 }
 
 }  // namespace ops

@@ -43,7 +43,8 @@ class Rooms {
 struct Images {
   int64_t images, channels, height, width;
   int64_t rows, tiles;  // rows of tiles in an image, tiles in a row
-  int64_t tile, padding;
+  int64_t tile;         // pixels of a tile along a row
+  int64_t padding;
   bool channels_last;
 
   int64_t strips() const { return images * rows; }
@@ -66,15 +67,18 @@ struct Images {
   }
 };
 
-// Strips in a row, transformed: [frequency][panel][tile][16].
+// Strips in a row, transformed: [frequency][phase][panel][tile][16].
 struct Block {
-  int64_t panels, tiles, frequencies;
+  int64_t phases, panels, tiles, frequencies;
 
-  int64_t frequency() const { return panels * tiles * kPanel + kApart; }
+  int64_t frequency() const { return phases * panels * tiles * kPanel + kApart; }
   int64_t floats() const { return frequencies * frequency(); }
   Frequencies at(float* data, int64_t panel, int64_t tile) const {
-    return {.data = data + (panel * tiles + tile) * kPanel, .frequency = frequency()};
+    return {.data = data + (panel * tiles + tile) * kPanel,
+            .frequency = frequency(),
+            .phase = panels * tiles * kPanel};
   }
+  // `panel` counts through the phases.
   template <class Float>
   Float* slab(Float* data, int64_t index, int64_t panel) const {
     return data + index * frequency() + panel * tiles * kPanel;
@@ -90,21 +94,30 @@ struct Pass {
 
   Pass(const WinogradKernels& k, const WinogradShape& s, Way way)
       : kernels(k), turned(way == Way::backward), threads(at::get_num_threads()) {
-    const Images data{s.images, s.in, s.height, s.width, 0, 0, k.tile, s.padding, s.channels_last};
-    const Images output{s.images, s.out,  s.out_height(), s.out_width(),  0,
-                        0,        k.tile, 2 - s.padding,  s.channels_last};
+    const Images data{s.images,          s.in,      s.height,       s.width, 0, 0,
+                      k.tile * k.stride, s.padding, s.channels_last};
+    const Images output{s.images,
+                        s.out,
+                        s.out_height(),
+                        s.out_width(),
+                        0,
+                        0,
+                        k.tile,
+                        k.stride == 1 ? 2 - s.padding : 0,
+                        s.channels_last};
     from = turned ? output : data;
     to = turned ? data : output;
     to.padding = 0;
-    from.rows = to.rows = cut(to.height, k.tile);
-    from.tiles = to.tiles = cut(to.width, k.tile);
+    from.rows = to.rows = cut(to.height, to.tile);
+    from.tiles = to.tiles = cut(to.width, to.tile);
   }
 
   int64_t frequencies() const { return kernels.points * kernels.points; }
   int64_t strips() const { return to.strips(); }
 
-  // Transformed weights: [panel][frequency][input][16].
-  int64_t weight_frequency() const { return from.panels() * kBlock + kApart; }
+  // Transformed weights: [panel][frequency][phase][input][16].
+  int64_t weight_phase() const { return from.panels() * kBlock; }
+  int64_t weight_frequency() const { return kernels.phases * weight_phase() + kApart; }
   int64_t weight_panel() const { return frequencies() * weight_frequency(); }
 
   void transform(const float* weights, int64_t panel, float* transformed) const {
@@ -114,18 +127,23 @@ struct Pass {
                           .turned = turned,
                           .panel = panel,
                           .transformed = transformed,
-                          .frequency = weight_frequency()});
+                          .frequency = weight_frequency(),
+                          .phase = weight_phase()});
   }
 
-  // Products of one panel of outputs and all frequencies.
+  // Products of one panel of outputs and one frequency. Phases of the data are summed, forwards;
+  // backwards each is an output of its own.
   void multiply(const Block& in, const float* data, int64_t frequency, const float* transformed,
                 const Block& out, float* products, int64_t panel, int64_t tiles) const {
-    kernels.product({.data = in.slab(data, frequency, 0),
-                     .panel = in.tiles * kPanel,
-                     .weights = transformed + frequency * weight_frequency(),
-                     .products = out.slab(products, frequency, panel),
-                     .tiles = tiles,
-                     .panels = in.panels});
+    const int64_t phases = kernels.phases_at(frequency);
+    for (int64_t phase = 0; phase < (turned ? phases : 1); ++phase)
+      kernels.product(
+          {.data = in.slab(data, frequency, 0),
+           .panel = in.tiles * kPanel,
+           .weights = transformed + frequency * weight_frequency() + phase * weight_phase(),
+           .products = out.slab(products, frequency, phase * out.panels + panel),
+           .tiles = tiles,
+           .panels = (turned ? 1 : phases) * in.panels});
   }
 
   // A piece of work is a block of strips and a group of panels of the output. A thread transforms
@@ -136,8 +154,11 @@ struct Pass {
     bool weights_stay;       // the next piece has the same panels, otherwise the same strips
   };
   void run(const float* x, const float* weights, float* y, const Pieces& pieces) const {
-    const Block in{from.panels(), pieces.strips * to.tiles, frequencies()};
-    const Block out{pieces.panels, pieces.strips * to.tiles, frequencies()};
+    const int64_t tiles = pieces.strips * to.tiles, phases = kernels.phases;
+    const Block in{turned ? 1 : phases, from.panels(), tiles, frequencies()};
+    const Block out{turned ? phases : 1, pieces.panels, tiles, frequencies()};
+    const auto transform_in = turned ? kernels.gradient_in : kernels.data_in;
+    const auto transform_out = turned ? kernels.data_gradient : kernels.output;
     const int64_t weight_floats = pieces.panels * weight_panel();
     const Rooms rooms(threads, in.floats() + out.floats() + weight_floats + kernels.room(to.tiles));
     struct Ready {
@@ -158,7 +179,7 @@ struct Pass {
       if (ready[worker].strip != first)
         for (int64_t s = first; s < last; ++s)
           for (int64_t p = 0; p < in.panels; ++p)
-            kernels.data_strip(from.strip(x, s, p), in.at(data, p, (s - first) * to.tiles), rest);
+            transform_in(from.strip(x, s, p), in.at(data, p, (s - first) * to.tiles), rest);
       if (ready[worker].panel != begin)
         for (int64_t p = 0; p < count; ++p)
           transform(weights, begin + p, transformed + p * weight_panel());
@@ -169,8 +190,8 @@ struct Pass {
                    (last - first) * to.tiles);
       for (int64_t s = first; s < last; ++s)
         for (int64_t p = 0; p < count; ++p)
-          kernels.output_strip(out.at(products, p, (s - first) * to.tiles),
-                               to.strip(y, s, begin + p), rest);
+          transform_out(out.at(products, p, (s - first) * to.tiles), to.strip(y, s, begin + p),
+                        rest);
     });
   }
 };
@@ -192,13 +213,14 @@ struct WeightGradient {
   int64_t strips() const { return gradients.strips(); }
   int64_t tiles() const { return gradients.tiles; }
   int64_t blocks() const { return gradients.panels() * data.panels(); }
-  int64_t sum_floats() const { return frequencies() * kBlock; }
+  int64_t sum_floats() const { return frequencies() * kernels.phases * kBlock; }
 
-  void finish(const float* sums, int64_t frequency, int64_t out_panel, int64_t in_panel,
-              float* dw) const {
+  void finish(const float* sums, int64_t frequency, int64_t phase, int64_t out_panel,
+              int64_t in_panel, float* dw) const {
     const int64_t out = out_panel * kPanel, in = in_panel * kPanel;
     kernels.gradient_block({.sums = sums,
                             .frequency = frequency,
+                            .phase = phase,
                             .gradient = dw + out * 9 * data.channels + in,
                             .outputs = std::min(kPanel, gradients.channels - out),
                             .inputs = std::min(kPanel, data.channels - in),
@@ -219,9 +241,12 @@ struct WeightGradient {
       int64_t& side = rows >= columns ? rows : columns;
       side = cut(side, 2);
     }
-    const Block v{columns, strips_each * tiles(), frequencies()};
-    const Block z{rows, strips_each * tiles(), frequencies()};
-    const int64_t group_sums = rows * columns * sum_floats();
+    const int64_t phases = kernels.phases;
+    const Block v{phases, columns, strips_each * tiles(), frequencies()};
+    const Block z{1, rows, strips_each * tiles(), frequencies()};
+    // [frequency][row][phase][column]
+    const int64_t sum_phase = columns * kBlock, sum_row = phases * sum_phase,
+                  sum_frequency = rows * sum_row, group_sums = frequencies() * sum_frequency;
     const at::Tensor kept = room(shares > 1 ? shares * groups() * group_sums : 0);
     const Rooms rooms(
         threads, v.floats() + z.floats() + kernels.room(tiles()) + (shares > 1 ? 0 : group_sums));
@@ -242,23 +267,25 @@ struct WeightGradient {
         for (int64_t s = first; s < last; ++s) {
           const int64_t tile = (s - first) * tiles();
           for (int64_t p = 0; p < width; ++p)
-            kernels.data_strip(data.strip(x, s, column + p), v.at(vs, p, tile), rest);
+            kernels.data_in(data.strip(x, s, column + p), v.at(vs, p, tile), rest);
           for (int64_t p = 0; p < height; ++p)
-            kernels.gradient_strip(gradients.strip(dy, s, row + p), z.at(zs, p, tile), rest);
+            kernels.gradient_tiles(gradients.strip(dy, s, row + p), z.at(zs, p, tile), rest);
         }
         for (int64_t f = 0; f < frequencies(); ++f)
           for (int64_t k = 0; k < height; ++k)
-            for (int64_t c = 0; c < width; ++c)
-              kernels.outer_product({.gradients = z.slab(zs, f, k),
-                                     .data = v.slab(vs, f, c),
-                                     .sums = sums + ((f * rows + k) * columns + c) * kBlock,
-                                     .tiles = (last - first) * tiles(),
-                                     .add = first > begin});
+            for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase)
+              for (int64_t c = 0; c < width; ++c)
+                kernels.outer_product({.gradients = z.slab(zs, f, k),
+                                       .data = v.slab(vs, f, phase * columns + c),
+                                       .sums = sums + f * sum_frequency + k * sum_row +
+                                               phase * sum_phase + c * kBlock,
+                                       .tiles = (last - first) * tiles(),
+                                       .add = first > begin});
       }
       if (shares > 1) return;
       for (int64_t k = 0; k < height; ++k)
         for (int64_t c = 0; c < width; ++c)
-          finish(sums + (k * columns + c) * kBlock, rows * columns * kBlock, row + k, column + c,
+          finish(sums + k * sum_row + c * kBlock, sum_frequency, sum_phase, row + k, column + c,
                  dw);
     };
     ops::parallel_pieces(shares * groups(), threads, work);
@@ -266,14 +293,18 @@ struct WeightGradient {
     ops::parallel_indices(blocks(), [&](int64_t block) {
       const int64_t k = block / data.panels(), c = block % data.panels();
       const int64_t group = k / rows * cut(data.panels(), columns) + c / columns;
-      const int64_t place = k % rows * columns + c % columns;
+      const int64_t place = k % rows * sum_row + c % columns * kBlock;
       std::vector<float> whole(sum_floats());
       for (int64_t i = 0; i < shares; ++i) {
-        const float* part = start(kept) + (i * groups() + group) * group_sums + place * kBlock;
-        for (int64_t f = 0; f < frequencies(); ++f, part += rows * columns * kBlock)
-          for (int64_t j = 0; j < kBlock; ++j) whole[f * kBlock + j] += part[j];
+        const float* const sums = start(kept) + (i * groups() + group) * group_sums + place;
+        for (int64_t f = 0; f < frequencies(); ++f)
+          for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase) {
+            const float* const part = sums + f * sum_frequency + phase * sum_phase;
+            float* const sum = whole.data() + (f * phases + phase) * kBlock;
+            for (int64_t j = 0; j < kBlock; ++j) sum[j] += part[j];
+          }
       }
-      finish(whole.data(), kBlock, k, c, dw);
+      finish(whole.data(), phases * kBlock, kBlock, k, c, dw);
     });
   }
 };

@@ -5,9 +5,9 @@
 namespace gh {
 inline namespace v1 {
 
-const WinogradKernels* avx512_winograd(int64_t tile) {
+const WinogradKernels* avx512_winograd(WinogradKind kind) {
   if (!(__builtin_cpu_supports("avx512f"))) return nullptr;
-  return tile == 4 ? &kWinogradLoops<4> : tile == 2 ? &kWinogradLoops<2> : nullptr;
+  return loops_for(kind);
 }
 
 }  // namespace v1
@@ -18,7 +18,7 @@ const WinogradKernels* avx512_winograd(int64_t tile) {
 namespace gh {
 inline namespace v1 {
 
-const WinogradKernels* avx512_winograd(int64_t) { return nullptr; }
+const WinogradKernels* avx512_winograd(WinogradKind) { return nullptr; }
 
 }  // namespace v1
 }  // namespace gh

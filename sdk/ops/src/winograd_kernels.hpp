@@ -33,7 +33,8 @@ struct Strip {
 // One panel of a strip among the transformed.
 struct Frequencies {
   float* data;        // of the first frequency and tile
-  int64_t frequency;  // distance between frequencies
+  int64_t frequency;  // distances between frequencies and phases
+  int64_t phase;
 };
 
 // One panel of the outputs for a block of tiles and one frequency:
@@ -54,7 +55,7 @@ struct WeightPanel {
   bool turned;
   int64_t panel;
   float* transformed;
-  int64_t frequency;  // distance
+  int64_t frequency, phase;  // distances
 };
 
 // sums[16 outputs][16 inputs] (+)= Σ_tile gradients[tile][output] · data[tile][input]
@@ -69,29 +70,42 @@ struct OuterProduct {
 // One 16×16 block of the gradient of the weights, back to [out][3][3][in].
 struct GradientBlock {
   const float* sums;
-  int64_t frequency;        // distance
-  float* gradient;          // of the first output and input of the block
-  int64_t outputs, inputs;  // of the block, at most 16
-  int64_t in;               // of the convolution
+  int64_t frequency, phase;  // distances
+  float* gradient;           // of the first output and input of the block
+  int64_t outputs, inputs;   // of the block, at most 16
+  int64_t in;                // of the convolution
 };
 
 struct WinogradKernels {
-  int64_t tile, points;
-  int64_t rows;                    // tiles that a product is best cut into
+  int64_t tile, points, stride;
+  int64_t phases;  // the most a frequency has
+  int64_t (*phases_at)(int64_t frequency);
   int64_t (*room)(int64_t tiles);  // floats that strips of so many tiles need
-  void (*data_strip)(const Strip& from, const Frequencies& to, float* room);
-  void (*gradient_strip)(const Strip& from, const Frequencies& to, float* room);
-  void (*output_strip)(const Frequencies& from, const Strip& to, float* room);
+
+  // Into frequencies: data; the gradient of the output, for that of the data; the gradient of the
+  // output, for that of the weights.
+  void (*data_in)(const Strip& from, const Frequencies& to, float* room);
+  void (*gradient_in)(const Strip& from, const Frequencies& to, float* room);
+  void (*gradient_tiles)(const Strip& from, const Frequencies& to, float* room);
+  // And back: the output, the gradient of the data.
+  void (*output)(const Frequencies& from, const Strip& to, float* room);
+  void (*data_gradient)(const Frequencies& from, const Strip& to, float* room);
+
   void (*weight_panel)(const WeightPanel& panel);
   void (*product)(const Product& product);
   void (*outer_product)(const OuterProduct& product);
   void (*gradient_block)(const GradientBlock& block);
 };
 
-// For tiles of 4×4 or 2×2. Null where they were not compiled or this processor lacks the
-// instructions.
-const WinogradKernels* avx2_winograd(int64_t tile);
-const WinogradKernels* avx512_winograd(int64_t tile);
+enum class WinogradKind {
+  tile_4,   // F(4×4, 3×3)
+  tile_2,   // F(2×2, 3×3)
+  stride_2  // tiles of 4×4 outputs, stride 2, padding 1
+};
+
+// Null where they were not compiled or this processor lacks the instructions.
+const WinogradKernels* avx2_winograd(WinogradKind kind);
+const WinogradKernels* avx512_winograd(WinogradKind kind);
 
 }  // namespace v1
 }  // namespace gh

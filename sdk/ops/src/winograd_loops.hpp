@@ -89,14 +89,11 @@ GH_INLINE void transpose(__m256* r) {
 
 // F(m, 3) turns m + 2 values d and three weights w into y = Aᵀ[(Gw) ⊙ (Bᵀd)] (Lavin and Gray,
 // 2016). The gradient of the weights is Gᵀ[(A·dy) ⊙ (Bᵀd)].
-template <int kTile>
-struct Transform;
 
 // Points 0, ±a, ±b, ∞. All numbers in A and B are exact in float32; a and b are chosen for the
 // smallest error, which is a quarter of that of the usual ±1, ±2.
-template <>
-struct Transform<4> {
-  static constexpr int kPoints = 6;
+struct Tile4 {
+  static constexpr int kTile = 4, kPoints = 6;
   static constexpr double a = 0.6875, b = 1.5, a2 = a * a, b2 = b * b;
   static constexpr double n0 = 1 / (a2 * b2), na = 1 / (2 * a2 * (a2 - b2)),
                           nb = 1 / (2 * b2 * (b2 - a2));
@@ -147,9 +144,8 @@ struct Transform<4> {
 };
 
 // Points 0, ±1, ∞: sums, differences and halves.
-template <>
-struct Transform<2> {
-  static constexpr int kPoints = 4;
+struct Tile2 {
+  static constexpr int kTile = 2, kPoints = 4;
 
   static GH_INLINE void data(const Vector* d, Vector* t) {
     t[0] = d[0] - d[2];
@@ -182,16 +178,94 @@ struct Transform<2> {
   }
 };
 
-// Data: tiles overlap. Gradients: they do not.
-template <int kTile>
-struct DataSide {
-  static constexpr int kIn = kTile + 2;
-  static GH_INLINE void apply(const Vector* d, Vector* t) { Transform<kTile>::data(d, t); }
+// Stride 2: y[i] = w0·o[i−1] + w1·e[i] + w2·o[i] with the odd values o and the even values e of a
+// row. The former is F(4, 2), with points ±a, ±b, ∞ chosen for the smallest error; the latter is
+// the same with weights (w1, 0), which vanish at ∞. Products of both are summed before the
+// transform back: 81 multiplications for 16 outputs instead of 144.
+struct Stride2 {
+  static constexpr int kTile = 4, kPoints = 5;
+  static constexpr double a = 0.375, b = 1.5, a2 = a * a, b2 = b * b;
+  static constexpr double na = 1 / (2 * a * (a2 - b2)), nb = 1 / (2 * b * (b2 - a2));
+
+  // Phases of a frequency are numbered without gaps; (row, column) of values that are both odd come
+  // first.
+  static constexpr int slot(int row, bool even_row, bool even_column) {
+    if (even_row) return even_column ? 3 : 1;
+    return !even_column ? 0 : row < kPoints - 1 ? 2 : 1;
+  }
+  static int64_t phases_at(int64_t frequency) {
+    return (frequency / kPoints < kPoints - 1 ? 2 : 1) *
+           (frequency % kPoints < kPoints - 1 ? 2 : 1);
+  }
+  static constexpr int count(bool even) { return even ? kPoints - 1 : kPoints; }
+
+  static GH_INLINE void even_data(const Vector* d, Vector* t) {
+    const Vector p = fnma(all(b2), d[1], d[3]), q = fnma(all(b2), d[0], d[2]);
+    const Vector r = fnma(all(a2), d[1], d[3]), s = fnma(all(a2), d[0], d[2]);
+    t[0] = fma(all(a), q, p);
+    t[1] = fnma(all(a), q, p);
+    t[2] = fma(all(b), s, r);
+    t[3] = fnma(all(b), s, r);
+  }
+  static GH_INLINE void data(const Vector* d, Vector* t) {
+    even_data(d, t);
+    t[4] = fma(all(a2 * b2), d[0], fnma(all(a2 + b2), d[2], d[4]));
+  }
+  static GH_INLINE void even_output(const Vector* m, Vector* y) {
+    const Vector s = m[0] + m[1], d = m[0] - m[1], s2 = m[2] + m[3], d2 = m[2] - m[3];
+    y[0] = s + s2;
+    y[1] = fma(all(b), d2, all(a) * d);
+    y[2] = fma(all(b2), s2, all(a2) * s);
+    y[3] = fma(all(b2 * b), d2, all(a2 * a) * d);
+  }
+  static GH_INLINE void output(const Vector* m, Vector* y) {
+    even_output(m, y);
+    y[3] = y[3] + m[4];
+  }
+  static GH_INLINE void gradient(const Vector* y, Vector* z) {
+    const Vector e = fma(all(a2), y[2], y[0]), o = fma(all(a2), y[3], y[1]);
+    const Vector e2 = fma(all(b2), y[2], y[0]), o2 = fma(all(b2), y[3], y[1]);
+    z[0] = fma(all(a), o, e);
+    z[1] = fnma(all(a), o, e);
+    z[2] = fma(all(b), o2, e2);
+    z[3] = fnma(all(b), o2, e2);
+    z[4] = y[3];
+  }
+  // One weight, or two.
+  static GH_INLINE void even_weights(Vector w, Vector* u) {
+    u[0] = w * all(na);
+    u[1] = w * all(-na);
+    u[2] = w * all(nb);
+    u[3] = w * all(-nb);
+  }
+  static GH_INLINE void weights(Vector first, Vector second, Vector* u) {
+    const Vector s = first * all(na), d = second * all(a * na);
+    const Vector s2 = first * all(nb), d2 = second * all(b * nb);
+    u[0] = d + s;
+    u[1] = d - s;
+    u[2] = d2 + s2;
+    u[3] = d2 - s2;
+    u[4] = second;
+  }
+  static GH_INLINE Vector first_gradient(const Vector* u) {
+    return fma(all(na), u[0] - u[1], (u[2] - u[3]) * all(nb));
+  }
+  static GH_INLINE Vector second_gradient(const Vector* u) {
+    return fma(all(a * na), u[0] + u[1], fma(all(b * nb), u[2] + u[3], u[4]));
+  }
 };
-template <int kTile>
-struct GradientSide {
-  static constexpr int kIn = kTile;
-  static GH_INLINE void apply(const Vector* d, Vector* t) { Transform<kTile>::gradient(d, t); }
+
+// What a strip goes through on its way in, from kIn values to kPoints frequencies. Tiles of data
+// overlap, those of gradients do not.
+template <class T, int kValues>
+struct DataSide : T {
+  static constexpr int kIn = kValues;
+  static GH_INLINE void apply(const Vector* d, Vector* t) { T::data(d, t); }
+};
+template <class T>
+struct GradientSide : T {
+  static constexpr int kIn = T::kTile;
+  static GH_INLINE void apply(const Vector* d, Vector* t) { T::gradient(d, t); }
 };
 
 // ---- planes ↔ pixels ----
@@ -226,41 +300,68 @@ void scatter(const float* from, int64_t count, float* to, int64_t plane, int64_t
 
 // ---- strips ----
 
-// Columns of a strip with those that only fill up tiles.
-template <int kTile>
-constexpr int64_t columns_of(int64_t tiles) {
-  return tiles * kTile + 2;
+// Rows of a strip transformed along columns, and as many gathered from planes. Nine rows and eight
+// columns a tile is the most that any needs.
+int64_t room_for(int64_t tiles) { return 2 * 9 * (8 * tiles + 2) * kPanel; }
+
+// Where the rows of a strip lie: in the image, gathered in a room, or nowhere, then zeros.
+template <int kRowsIn>
+struct RowsOf {
+  const float* row[kRowsIn];
+  int64_t step[kRowsIn];
+
+  RowsOf(const Strip& strip, float* room) {
+    alignas(64) static constexpr float kZeros[kPanel] = {};
+    const int64_t first = most(0, strip.first_row);
+    const int64_t last = least(strip.height, strip.first_row + kRowsIn);
+    if (strip.planes && first < last)
+      gather(strip.data + first * strip.width, strip.channel, strip.channels,
+             (last - first) * strip.width, room);
+    for (int i = 0; i < kRowsIn; ++i) {
+      const int64_t r = strip.first_row + i;
+      const bool inside = r >= first && r < last;
+      step[i] = !inside ? 0 : strip.planes ? kPanel : strip.pixel;
+      row[i] = !inside        ? kZeros
+               : strip.planes ? room + (r - first) * strip.width * kPanel
+                              : strip.data + r * strip.width * strip.pixel;
+    }
+  }
+  void next_part() {
+    for (int i = 0; i < kRowsIn; ++i) row[i] += step[i] == 0 ? 0 : kLanes;
+  }
+  template <bool kWhole>
+  GH_INLINE Vector at(int i, int64_t column, int64_t lanes) const {
+    const float* const p = row[i] + column * step[i];
+    return kWhole ? load(p) : load_part(p, lanes);
+  }
+};
+
+// Columns outside the image are zeros.
+template <int kCount>
+GH_INLINE void clear_columns(float* room, int64_t columns, int64_t begin, int64_t end) {
+  for (int i = 0; i < kCount; ++i) {
+    for (int64_t j = 0; j < begin; ++j) store(room + (i * columns + j) * kLanes, all(0));
+    for (int64_t j = end; j < columns; ++j) store(room + (i * columns + j) * kLanes, all(0));
+  }
 }
 
-// Rows of tiles transformed along columns, and rows gathered from planes.
-template <int kTile>
-int64_t room_for(int64_t tiles) {
-  return 2 * Transform<kTile>::kPoints * columns_of<kTile>(tiles) * kPanel;
-}
-
-// Part `part` of a panel, from rows of pixels at a distance of step[i] each.
-template <class Side, int kTile, bool kWhole>
-GH_INLINE void transform_strip(const float* const* row, const int64_t* step, const Strip& strip,
-                               int64_t lanes, float* to, int64_t frequency, float* room) {
-  constexpr int kPoints = Transform<kTile>::kPoints;
+template <class Side, bool kWhole>
+GH_INLINE void transform_strip(const RowsOf<Side::kIn>& rows, const Strip& strip, int64_t lanes,
+                               float* to, int64_t frequency, float* room) {
+  constexpr int kTile = Side::kTile, kPoints = Side::kPoints;
   const int64_t columns = strip.tiles * kTile + (Side::kIn - kTile);
   const int64_t begin = least(strip.padding, columns);
   const int64_t end = least(strip.padding + strip.width, columns);
   for (int64_t j = begin; j < end; ++j) {
     Vector d[Side::kIn], t[kPoints];
 #pragma GCC unroll 6
-    for (int i = 0; i < Side::kIn; ++i) {
-      const float* const p = row[i] + (j - strip.padding) * step[i];
-      d[i] = kWhole ? load(p) : load_part(p, lanes);
-    }
+    for (int i = 0; i < Side::kIn; ++i)
+      d[i] = rows.template at<kWhole>(i, j - strip.padding, lanes);
     Side::apply(d, t);
 #pragma GCC unroll 6
     for (int i = 0; i < kPoints; ++i) store(room + (i * columns + j) * kLanes, t[i]);
   }
-  for (int i = 0; i < kPoints; ++i) {
-    for (int64_t j = 0; j < begin; ++j) store(room + (i * columns + j) * kLanes, all(0));
-    for (int64_t j = end; j < columns; ++j) store(room + (i * columns + j) * kLanes, all(0));
-  }
+  clear_columns<kPoints>(room, columns, begin, end);
   for (int64_t tile = 0; tile < strip.tiles; ++tile)
 #pragma GCC unroll 6
     for (int i = 0; i < kPoints; ++i) {
@@ -275,100 +376,298 @@ GH_INLINE void transform_strip(const float* const* row, const int64_t* step, con
     }
 }
 
-template <class Side, int kTile>
+template <class Side>
 void strip_in(const Strip& strip, const Frequencies& to, float* room) {
-  alignas(64) static constexpr float kZeros[kPanel] = {};
-  const float* row[Side::kIn];
-  int64_t step[Side::kIn];
-  const int64_t first = most(0, strip.first_row);
-  const int64_t last = least(strip.height, strip.first_row + Side::kIn);
-  const bool planes = strip.planes;
-  float* const pixels = room + room_for<kTile>(strip.tiles) / 2;
-  if (planes && first < last)
-    gather(strip.data + first * strip.width, strip.channel, strip.channels,
-           (last - first) * strip.width, pixels);
-  for (int i = 0; i < Side::kIn; ++i) {
-    const int64_t r = strip.first_row + i;
-    const bool inside = r >= first && r < last;
-    step[i] = !inside ? 0 : planes ? kPanel : strip.pixel;
-    row[i] = !inside  ? kZeros
-             : planes ? pixels + (r - first) * strip.width * kPanel
-                      : strip.data + r * strip.width * strip.pixel;
-  }
-  for (int part = 0; part < kParts; ++part) {
-    const int64_t lanes = planes ? kLanes : lanes_in(strip.channels, part);
+  RowsOf<Side::kIn> rows(strip, room + room_for(strip.tiles) / 2);
+  for (int part = 0; part < kParts; ++part, rows.next_part()) {
+    const int64_t lanes = strip.planes ? kLanes : lanes_in(strip.channels, part);
     float* const out = to.data + part * kLanes;
     if (lanes == kLanes)
-      transform_strip<Side, kTile, true>(row, step, strip, lanes, out, to.frequency, room);
+      transform_strip<Side, true>(rows, strip, lanes, out, to.frequency, room);
     else
-      transform_strip<Side, kTile, false>(row, step, strip, lanes, out, to.frequency, room);
-    for (int i = 0; i < Side::kIn; ++i) row[i] += step[i] == 0 ? 0 : kLanes;
+      transform_strip<Side, false>(rows, strip, lanes, out, to.frequency, room);
   }
 }
 
-// One tile: products of all frequencies → outputs, of which `rows`×`columns` are kept.
-template <int kTile, bool kWhole>
-GH_INLINE void tile_out(const float* from, int64_t frequency, float* to, int64_t row, int64_t pixel,
-                        int64_t rows, int64_t columns, int64_t lanes) {
-  constexpr int kPoints = Transform<kTile>::kPoints;
+// Nine values, the first of them odd, as five odd and four even ones.
+GH_INLINE void transform_phases(const Vector* d, Vector* odd, Vector* even) {
+  const Vector o[5] = {d[0], d[2], d[4], d[6], d[8]}, e[4] = {d[1], d[3], d[5], d[7]};
+  Stride2::data(o, odd);
+  Stride2::even_data(e, even);
+}
+
+template <bool kWhole>
+GH_INLINE void transform_strided(const RowsOf<9>& rows, const Strip& strip, int64_t lanes,
+                                 float* first, const Frequencies& to, float* room) {
+  constexpr int kPoints = Stride2::kPoints;
+  const int64_t columns = strip.tiles * 8 + 1;
+  const int64_t begin = least(strip.padding, columns);
+  const int64_t end = least(strip.padding + strip.width, columns);
+  for (int64_t j = begin; j < end; ++j) {
+    Vector d[9], t[9];
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) d[i] = rows.at<kWhole>(i, j - strip.padding, lanes);
+    transform_phases(d, t, t + kPoints);
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) store(room + (i * columns + j) * kLanes, t[i]);
+  }
+  clear_columns<9>(room, columns, begin, end);
+  for (int64_t tile = 0; tile < strip.tiles; ++tile)
+#pragma GCC unroll 9
+    for (int i = 0; i < 9; ++i) {
+      const bool even = i >= kPoints;
+      const int row = even ? i - kPoints : i;
+      Vector d[9], t[9];
+#pragma GCC unroll 9
+      for (int j = 0; j < 9; ++j) d[j] = load(room + (i * columns + tile * 8 + j) * kLanes);
+      transform_phases(d, t, t + kPoints);
+      float* const p = first + row * kPoints * to.frequency + tile * kPanel;
+#pragma GCC unroll 5
+      for (int j = 0; j < kPoints; ++j)
+        store(p + j * to.frequency + Stride2::slot(row, even, false) * to.phase, t[j]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kPoints - 1; ++j)
+        store(p + j * to.frequency + Stride2::slot(row, even, true) * to.phase, t[kPoints + j]);
+    }
+}
+
+void strided_strip_in(const Strip& strip, const Frequencies& to, float* room) {
+  RowsOf<9> rows(strip, room + room_for(strip.tiles) / 2);
+  for (int part = 0; part < kParts; ++part, rows.next_part()) {
+    const int64_t lanes = strip.planes ? kLanes : lanes_in(strip.channels, part);
+    float* const out = to.data + part * kLanes;
+    if (lanes == kLanes)
+      transform_strided<true>(rows, strip, lanes, out, to, room);
+    else
+      transform_strided<false>(rows, strip, lanes, out, to, room);
+  }
+}
+
+// Where the pixels of a tile go, and how many of them are inside the image.
+struct TileOut {
+  float* to;
+  int64_t row, pixel;  // distances
+  int64_t rows, columns, lanes;
+};
+
+template <int kCount, bool kWhole>
+GH_INLINE void store_row(const TileOut& t, int i, int first, int step, const Vector* y) {
+#pragma GCC unroll 4
+  for (int j = 0; j < kCount; ++j) {
+    const int column = first + step * j;
+    if (kWhole)
+      store(t.to + i * t.row + column * t.pixel, y[j]);
+    else if (i < t.rows && column < t.columns)
+      store_part(t.to + i * t.row + column * t.pixel, y[j], t.lanes);
+  }
+}
+
+// One tile: products of all frequencies → outputs.
+template <class T, bool kWhole>
+GH_INLINE void tile_out(const float* from, const Frequencies& f, const TileOut& out) {
+  constexpr int kTile = T::kTile, kPoints = T::kPoints;
   Vector q[kTile][kPoints];
 #pragma GCC unroll 6
   for (int j = 0; j < kPoints; ++j) {
     Vector m[kPoints], y[kTile];
 #pragma GCC unroll 6
-    for (int i = 0; i < kPoints; ++i) m[i] = load(from + (i * kPoints + j) * frequency);
-    Transform<kTile>::output(m, y);
+    for (int i = 0; i < kPoints; ++i) m[i] = load(from + (i * kPoints + j) * f.frequency);
+    T::output(m, y);
 #pragma GCC unroll 4
     for (int i = 0; i < kTile; ++i) q[i][j] = y[i];
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kTile; ++i) {
     Vector y[kTile];
-    Transform<kTile>::output(q[i], y);
-    if (kWhole) {
-#pragma GCC unroll 4
-      for (int j = 0; j < kTile; ++j) store(to + i * row + j * pixel, y[j]);
-    } else if (i < rows) {
-#pragma GCC unroll 4
-      for (int j = 0; j < kTile; ++j)
-        if (j < columns) store_part(to + i * row + j * pixel, y[j], lanes);
-    }
+    T::output(q[i], y);
+    store_row<kTile, kWhole>(out, i, 0, 1, y);
   }
 }
 
-template <int kTile>
+// One tile of 8×8 values of the gradient of the data: those in rows and columns of one parity.
+template <bool kEvenRows, bool kEvenColumns, bool kWhole>
+GH_INLINE void phase_out(const float* from, const Frequencies& f, const TileOut& out) {
+  constexpr int kPoints = Stride2::kPoints;
+  constexpr int kRows = Stride2::count(kEvenRows), kColumns = Stride2::count(kEvenColumns);
+  Vector q[4][kColumns];
+#pragma GCC unroll 5
+  for (int j = 0; j < kColumns; ++j) {
+    Vector m[kRows], y[4];
+#pragma GCC unroll 5
+    for (int i = 0; i < kRows; ++i)
+      m[i] = load(from + (i * kPoints + j) * f.frequency +
+                  Stride2::slot(i, kEvenRows, kEvenColumns) * f.phase);
+    kEvenRows ? Stride2::even_output(m, y) : Stride2::output(m, y);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) q[i][j] = y[i];
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    Vector y[4];
+    kEvenColumns ? Stride2::even_output(q[i], y) : Stride2::output(q[i], y);
+    store_row<4, kWhole>(out, 2 * i + (kEvenRows ? 0 : 1), kEvenColumns ? 0 : 1, 2, y);
+  }
+}
+
+struct StridedOut {
+  static constexpr int kPixels = 8;
+  template <bool kWhole>
+  static GH_INLINE void tile(const float* from, const Frequencies& f, const TileOut& out) {
+    phase_out<false, false, kWhole>(from, f, out);
+    phase_out<false, true, kWhole>(from, f, out);
+    phase_out<true, false, kWhole>(from, f, out);
+    phase_out<true, true, kWhole>(from, f, out);
+  }
+};
+template <class T>
+struct PlainOut {
+  static constexpr int kPixels = T::kTile;
+  template <bool kWhole>
+  static GH_INLINE void tile(const float* from, const Frequencies& f, const TileOut& out) {
+    tile_out<T, kWhole>(from, f, out);
+  }
+};
+
+template <class Out>
 void strip_out(const Frequencies& from, const Strip& strip, float* room) {
-  const bool planes = strip.planes;
-  const int64_t rows = least(kTile, strip.height - strip.first_row);
-  const int64_t pixel = planes ? kPanel : strip.pixel, row = strip.width * pixel;
+  constexpr int kPixels = Out::kPixels;
+  const int64_t rows = least(kPixels, strip.height - strip.first_row);
+  const int64_t pixel = strip.planes ? kPanel : strip.pixel, row = strip.width * pixel;
   float* const first = strip.data + strip.first_row * strip.width * strip.pixel;
-  float* const to = planes ? room : first;
+  float* const to = strip.planes ? room : first;
   for (int part = 0; part < kParts; ++part) {
-    const int64_t lanes = planes ? kLanes : lanes_in(strip.channels, part);
+    const int64_t lanes = strip.planes ? kLanes : lanes_in(strip.channels, part);
     if (lanes == 0) break;
     for (int64_t tile = 0; tile < strip.tiles; ++tile) {
-      const int64_t columns = least(kTile, strip.width - tile * kTile);
+      const int64_t columns = least(kPixels, strip.width - tile * kPixels);
       const float* const f = from.data + tile * kPanel + part * kLanes;
-      float* const t = to + tile * kTile * pixel + part * kLanes;
-      if (rows == kTile && columns == kTile && lanes == kLanes)
-        tile_out<kTile, true>(f, from.frequency, t, row, pixel, rows, columns, lanes);
+      const TileOut out{.to = to + tile * kPixels * pixel + part * kLanes,
+                        .row = row,
+                        .pixel = pixel,
+                        .rows = rows,
+                        .columns = columns,
+                        .lanes = lanes};
+      if (rows == kPixels && columns == kPixels && lanes == kLanes)
+        Out::template tile<true>(f, from, out);
       else
-        tile_out<kTile, false>(f, from.frequency, t, row, pixel, rows, columns, lanes);
+        Out::template tile<false>(f, from, out);
     }
   }
-  if (planes) scatter(room, rows * strip.width, first, strip.channel, strip.channels);
+  if (strip.planes) scatter(room, rows * strip.width, first, strip.channel, strip.channels);
 }
 
 // ---- weights ----
 
-template <int kTile>
+// Nine vectors, one a tap → frequencies, at a distance of `frequency`.
+template <class T>
+struct PlainWeights {
+  static GH_INLINE void forward(const Vector (*w)[3], float* to, int64_t frequency, int64_t) {
+    constexpr int kPoints = T::kPoints;
+    Vector q[kPoints][3];
+#pragma GCC unroll 3
+    for (int x = 0; x < 3; ++x) {
+      const Vector d[3] = {w[0][x], w[1][x], w[2][x]};
+      Vector u[kPoints];
+      T::weights(d, u);
+#pragma GCC unroll 6
+      for (int y = 0; y < kPoints; ++y) q[y][x] = u[y];
+    }
+#pragma GCC unroll 6
+    for (int y = 0; y < kPoints; ++y) {
+      Vector u[kPoints];
+      T::weights(q[y], u);
+#pragma GCC unroll 6
+      for (int x = 0; x < kPoints; ++x) store(to + (y * kPoints + x) * frequency, u[x]);
+    }
+  }
+  // And back.
+  static GH_INLINE void backward(const float* from, int64_t frequency, int64_t, Vector (*w)[3]) {
+    constexpr int kPoints = T::kPoints;
+    Vector q[3][kPoints];
+#pragma GCC unroll 6
+    for (int x = 0; x < kPoints; ++x) {
+      Vector u[kPoints], d[3];
+#pragma GCC unroll 6
+      for (int y = 0; y < kPoints; ++y) u[y] = load(from + (y * kPoints + x) * frequency);
+      T::weight_gradient(u, d);
+#pragma GCC unroll 3
+      for (int y = 0; y < 3; ++y) q[y][x] = d[y];
+    }
+#pragma GCC unroll 3
+    for (int y = 0; y < 3; ++y) T::weight_gradient(q[y], w[y]);
+  }
+};
+
+struct StridedWeights {
+  static constexpr int kPoints = Stride2::kPoints;
+
+  static GH_INLINE void forward(const Vector (*w)[3], float* to, int64_t frequency, int64_t phase) {
+    Vector q[9][3];  // five odd rows, four even ones
+#pragma GCC unroll 3
+    for (int x = 0; x < 3; ++x) {
+      Vector u[9];
+      Stride2::weights(w[0][x], w[2][x], u);
+      Stride2::even_weights(w[1][x], u + kPoints);
+#pragma GCC unroll 9
+      for (int y = 0; y < 9; ++y) q[y][x] = u[y];
+    }
+#pragma GCC unroll 9
+    for (int y = 0; y < 9; ++y) {
+      const bool even = y >= kPoints;
+      const int row = even ? y - kPoints : y;
+      Vector u[9];
+      Stride2::weights(q[y][0], q[y][2], u);
+      Stride2::even_weights(q[y][1], u + kPoints);
+      float* const p = to + row * kPoints * frequency;
+#pragma GCC unroll 9
+      for (int x = 0; x < 9; ++x) {
+        const bool even_column = x >= kPoints;
+        store(p + (even_column ? x - kPoints : x) * frequency +
+                  Stride2::slot(row, even, even_column) * phase,
+              u[x]);
+      }
+    }
+  }
+  static GH_INLINE void backward(const float* from, int64_t frequency, int64_t phase,
+                                 Vector (*w)[3]) {
+    Vector q[9][3];
+#pragma GCC unroll 9
+    for (int y = 0; y < 9; ++y) {
+      const bool even = y >= kPoints;
+      const int row = even ? y - kPoints : y;
+      const float* const p = from + row * kPoints * frequency;
+      Vector odd[5], even_column[4];
+#pragma GCC unroll 5
+      for (int x = 0; x < 5; ++x)
+        odd[x] = load(p + x * frequency + Stride2::slot(row, even, false) * phase);
+#pragma GCC unroll 4
+      for (int x = 0; x < 4; ++x)
+        even_column[x] = load(p + x * frequency + Stride2::slot(row, even, true) * phase);
+      q[y][0] = Stride2::first_gradient(odd);
+      q[y][1] = Stride2::first_gradient(even_column);
+      q[y][2] = Stride2::second_gradient(odd);
+    }
+#pragma GCC unroll 3
+    for (int x = 0; x < 3; ++x) {
+      Vector odd[5], even[4];
+#pragma GCC unroll 5
+      for (int y = 0; y < 5; ++y) odd[y] = q[y][x];
+#pragma GCC unroll 4
+      for (int y = 0; y < 4; ++y) even[y] = q[kPoints + y][x];
+      w[0][x] = Stride2::first_gradient(odd);
+      w[1][x] = Stride2::first_gradient(even);
+      w[2][x] = Stride2::second_gradient(odd);
+    }
+  }
+};
+
+template <class Weights>
 void transform_weights(const WeightPanel& p) {
-  constexpr int kPoints = Transform<kTile>::kPoints;
   const int64_t inputs = p.turned ? p.out : p.in;
   const int64_t first = p.panel * kPanel;
   const int64_t padded = (inputs + kPanel - 1) / kPanel * kPanel;
   for (int64_t c = 0; c < padded; c += 8) {
-    alignas(64) float w[9][8][kPanel];  // [tap][input][output]
+    alignas(64) float taps[9][8][kPanel];  // [tap][input][output]
     for (int tap = 0; tap < 9; ++tap) {
       for (int64_t half = 0; half < kPanel; half += 8) {
         __m256 t[8];
@@ -381,57 +680,29 @@ void transform_weights(const WeightPanel& p) {
         }
         if (!p.turned) transpose(t);
         const int to = p.turned ? 8 - tap : tap;
-        for (int64_t i = 0; i < 8; ++i) _mm256_store_ps(&w[to][i][half], t[i]);
+        for (int64_t i = 0; i < 8; ++i) _mm256_store_ps(&taps[to][i][half], t[i]);
       }
     }
     for (int64_t i = 0; i < 8; ++i)
       for (int part = 0; part < kParts; ++part) {
-        Vector q[kPoints][3];
-#pragma GCC unroll 3
-        for (int x = 0; x < 3; ++x) {
-          Vector d[3], u[kPoints];
-#pragma GCC unroll 3
-          for (int y = 0; y < 3; ++y) d[y] = load(&w[3 * y + x][i][part * kLanes]);
-          Transform<kTile>::weights(d, u);
-#pragma GCC unroll 6
-          for (int y = 0; y < kPoints; ++y) q[y][x] = u[y];
-        }
-        float* const to = p.transformed + (c + i) * kPanel + part * kLanes;
-#pragma GCC unroll 6
-        for (int y = 0; y < kPoints; ++y) {
-          Vector u[kPoints];
-          Transform<kTile>::weights(q[y], u);
-#pragma GCC unroll 6
-          for (int x = 0; x < kPoints; ++x) store(to + (y * kPoints + x) * p.frequency, u[x]);
-        }
+        Vector w[3][3];
+#pragma GCC unroll 9
+        for (int tap = 0; tap < 9; ++tap) w[tap / 3][tap % 3] = load(&taps[tap][i][part * kLanes]);
+        Weights::forward(w, p.transformed + (c + i) * kPanel + part * kLanes, p.frequency, p.phase);
       }
   }
 }
 
-template <int kTile>
+template <class Weights>
 void weight_gradient_block(const GradientBlock& b) {
-  constexpr int kPoints = Transform<kTile>::kPoints;
   for (int64_t out = 0; out < b.outputs; ++out)
     for (int part = 0; part < kParts; ++part) {
       const int64_t lanes = lanes_in(b.inputs, part);
       if (lanes == 0) break;
-      const float* const from = b.sums + out * kPanel + part * kLanes;
-      Vector q[3][kPoints];
-#pragma GCC unroll 6
-      for (int x = 0; x < kPoints; ++x) {
-        Vector u[kPoints], w[3];
-#pragma GCC unroll 6
-        for (int y = 0; y < kPoints; ++y) u[y] = load(from + (y * kPoints + x) * b.frequency);
-        Transform<kTile>::weight_gradient(u, w);
-#pragma GCC unroll 3
-        for (int y = 0; y < 3; ++y) q[y][x] = w[y];
-      }
+      Vector w[3][3];
+      Weights::backward(b.sums + out * kPanel + part * kLanes, b.frequency, b.phase, w);
       float* const to = b.gradient + out * 9 * b.in + part * kLanes;
-      for (int y = 0; y < 3; ++y) {
-        Vector w[3];
-        Transform<kTile>::weight_gradient(q[y], w);
-        for (int x = 0; x < 3; ++x) store_part(to + (3 * y + x) * b.in, w[x], lanes);
-      }
+      for (int tap = 0; tap < 9; ++tap) store_part(to + tap * b.in, w[tap / 3][tap % 3], lanes);
     }
 }
 
@@ -544,20 +815,56 @@ void outer_product(const OuterProduct& p) {
 #endif
 }
 
-template <int kTile>
-constexpr WinogradKernels kWinogradLoops = {
-    .tile = kTile,
-    .points = Transform<kTile>::kPoints,
-    .rows = kRows,
-    .room = room_for<kTile>,
-    .data_strip = strip_in<DataSide<kTile>, kTile>,
-    .gradient_strip = strip_in<GradientSide<kTile>, kTile>,
-    .output_strip = strip_out<kTile>,
-    .weight_panel = transform_weights<kTile>,
+int64_t one_phase(int64_t) { return 1; }
+
+template <class T>
+constexpr WinogradKernels kPlainLoops = {
+    .tile = T::kTile,
+    .points = T::kPoints,
+    .stride = 1,
+    .phases = 1,
+    .phases_at = one_phase,
+    .room = room_for,
+    .data_in = strip_in<DataSide<T, T::kTile + 2>>,
+    .gradient_in = strip_in<DataSide<T, T::kTile + 2>>,
+    .gradient_tiles = strip_in<GradientSide<T>>,
+    .output = strip_out<PlainOut<T>>,
+    .data_gradient = strip_out<PlainOut<T>>,
+    .weight_panel = transform_weights<PlainWeights<T>>,
     .product = product,
     .outer_product = outer_product,
-    .gradient_block = weight_gradient_block<kTile>,
+    .gradient_block = weight_gradient_block<PlainWeights<T>>,
 };
+
+constexpr WinogradKernels kStridedLoops = {
+    .tile = Stride2::kTile,
+    .points = Stride2::kPoints,
+    .stride = 2,
+    .phases = 4,
+    .phases_at = Stride2::phases_at,
+    .room = room_for,
+    .data_in = strided_strip_in,
+    .gradient_in = strip_in<DataSide<Stride2, Stride2::kTile + 1>>,
+    .gradient_tiles = strip_in<GradientSide<Stride2>>,
+    .output = strip_out<PlainOut<Stride2>>,
+    .data_gradient = strip_out<StridedOut>,
+    .weight_panel = transform_weights<StridedWeights>,
+    .product = product,
+    .outer_product = outer_product,
+    .gradient_block = weight_gradient_block<StridedWeights>,
+};
+
+const WinogradKernels* loops_for(WinogradKind kind) {
+  switch (kind) {
+    case WinogradKind::tile_4:
+      return &kPlainLoops<Tile4>;
+    case WinogradKind::tile_2:
+      return &kPlainLoops<Tile2>;
+    case WinogradKind::stride_2:
+      return &kStridedLoops;
+  }
+  return nullptr;
+}
 
 #undef GH_INLINE
 

@@ -2,10 +2,10 @@
 //
 //   y = gh::ops::convolution(x, weight, bias, {.stride = 1, .padding = 1}, ConvolutionMode::fast);
 //
-// 3×3 kernels of stride 1 go through Winograd's algorithm where the mode and the processor (AVX2
-// with FMA, or AVX-512) allow it, everything else through LibTorch. Both directions: gradients of
-// data and weights use the same algorithm. Any thread; calls may overlap. The number of threads
-// changes no bit of a result.
+// 3×3 kernels of stride 1 and 2 go through Winograd's algorithm where the mode and the processor
+// (AVX2 with FMA, or AVX-512) allow it, everything else through LibTorch. Both directions:
+// gradients of data and weights use the same algorithm. Any thread; calls may overlap. The number
+// of threads changes no bit of a result.
 #pragma once
 
 #include "gh/export.hpp"
@@ -20,9 +20,9 @@ namespace ops {
 
 // Values are frozen; new ones are appended.
 enum class ConvolutionMode : int {
-  automatic = 0,  // F(4×4) where it is quicker, by shape
-  fast = 1,       // F(4×4) for every 3×3 kernel of stride 1
-  exact = 2,      // F(2×2) likewise: slower, with an error like LibTorch's or smaller
+  automatic = 0,  // like fast where that is quicker, by shape
+  fast = 1,       // F(4×4) for every 3×3 kernel of stride 1, and its like for stride 2, padding 1
+  exact = 2,      // F(2×2) for stride 1: slower, with an error like LibTorch's or smaller
   onednn = 3      // LibTorch's own
 };
 
@@ -44,7 +44,13 @@ GH_API at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, con
                               const ConvolutionArguments& arguments,
                               ConvolutionMode mode = ConvolutionMode::automatic);
 
-enum class ConvolutionAlgorithm : int { libtorch = 0, winograd_2 = 2, winograd_4 = 4 };
+// Values are frozen; new ones are appended.
+enum class ConvolutionAlgorithm : int {
+  libtorch = 0,
+  winograd_2 = 1,        // F(2×2, 3×3)
+  winograd_4 = 2,        // F(4×4, 3×3)
+  winograd_stride_2 = 3  // F(4×4, 2×2) of odd and even rows and columns
+};
 
 // What convolution() uses for these, here and now.
 GH_API ConvolutionAlgorithm algorithm_for(const at::Tensor& x, const at::Tensor& weight,
