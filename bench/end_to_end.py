@@ -41,11 +41,13 @@ PACKAGE_PLACE = ROOT / ".cache/end-to-end"
 
 CLASSES, LARGEST_CLASS, IMBALANCE = 100, 500, 100
 POINTS, ITERATIONS, EPSILON, GH_TEMPERATURE, TRACK_MOMENTUM = 100, 300, 0.05, 0.1, 0.999
-RATE, STILL, MOMENTUM, DECAY = 0.01, 1e-30, 0.9, 5e-4
+RATE, STILL, MOMENTUM, DECAY = 0.001, 1e-30, 0.9, 5e-4
 COMPARED = 4          # steps on the same batches
 EXACT_WIDTH = 16      # of the network that is compared in double precision, which is slow
 # How far mean losses may be apart, as part of them: in single precision, in double, and with other views in another order.
-TOLERANCE, EXACT_TOLERANCE, LEVEL = 1e-4, 1e-6, 0.03
+# Of the last, seeds and ways to round alone make 3 %; a peer without crop, jitter or grayscale is 14 % away or more. A peer
+# without normalisation would not show: batch normalisation undoes it.
+TOLERANCE, EXACT_TOLERANCE, LEVEL = 1e-4, 1e-6, 0.05
 WORKERS = [0, 1, 2]
 BAR = 2.2
 
@@ -273,7 +275,7 @@ def agree(where, ours, theirs, tolerance):
     names = ("loss_base", "loss_gh")
     print(f"losses, {where}: " + "; ".join(f"{n} ghhost {ours[n]:.7g}, torch {theirs[n]:.7g}" for n in names), flush=True)
     if any(not abs(ours[n] - theirs[n]) <= tolerance * abs(theirs[n]) for n in names):
-        sys.exit(f"the losses differ by more than {tolerance:g} of them: nothing is measured")
+        sys.exit(f"the losses differ by more than {tolerance:g} of them: what is measured would not be the same training")
 
 
 def per_step(epochs):

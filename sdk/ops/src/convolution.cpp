@@ -67,7 +67,8 @@ struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
     Winograd(loops, shape)
         .convolve(x.const_data_ptr<float>(), taps_first(weight).const_data_ptr<float>(),
                   y.data_ptr<float>(), Way::forward);
-    context->save_for_backward({x, weight});
+    // Not the contiguous copy, which has no history: the gradient may be differentiated.
+    context->save_for_backward({given, weight});
     context->saved_data["padding"] = padding;
     context->saved_data["algorithm"] = algorithm;
     return y;
@@ -75,7 +76,7 @@ struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1];
+    const at::Tensor& weight = saved[1];
     const int64_t padding = context->saved_data["padding"].toInt();
     const WinogradKernels& loops =
         *kernels(static_cast<ConvolutionAlgorithm>(context->saved_data["algorithm"].toInt()));
@@ -84,13 +85,13 @@ struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
     variable_list out(4);
     if (at::GradMode::is_enabled()) {  // the gradient is to be differentiated
       std::tie(out[0], out[1], std::ignore) = at::convolution_backward(
-          gradients[0], x, weight, {}, {stride, stride}, {padding, padding}, {1, 1},
+          gradients[0], saved[0], weight, {}, {stride, stride}, {padding, padding}, {1, 1},
           /*transposed=*/false, {0, 0}, /*groups=*/1, {data, weights, false});
       return out;
     }
+    const at::MemoryFormat format = format_of(saved[0]);
+    const at::Tensor x = saved[0].contiguous(format), dy = gradients[0].contiguous(format);
     const Winograd winograd(loops, shape_of(x, weight, stride, padding));
-    const at::MemoryFormat format = format_of(x);
-    const at::Tensor dy = gradients[0].contiguous(format);
     if (data) {
       out[0] = at::empty(x.sizes(), x.options(), format);
       winograd.convolve(dy.const_data_ptr<float>(), taps_first(weight).const_data_ptr<float>(),
@@ -127,9 +128,11 @@ void check(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias
               at::autocast::is_autocast_enabled(at::kCUDA),
           ErrorCode::shape, "weight must be ", x.scalar_type(), " as x, got ",
           weight.scalar_type());
-  require(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0)), ErrorCode::shape,
-          "bias must be [", weight.size(0), "], got ",
-          bias.defined() ? bias.sizes() : at::IntArrayRef());
+  require(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0) &&
+                              bias.scalar_type() == weight.scalar_type()),
+          ErrorCode::shape, "bias must be [", weight.size(0), "] ", weight.scalar_type(), ", got ",
+          bias.defined() ? bias.sizes() : at::IntArrayRef(), " ",
+          bias.defined() ? bias.scalar_type() : weight.scalar_type());
   for (int64_t d = 2; d < 4; ++d)
     require(x.size(d) + 2 * a.padding > a.dilation * (weight.size(d) - 1), ErrorCode::shape, "x ",
             x.sizes(), " with padding ", a.padding, " is smaller than weight ", weight.sizes(),
@@ -148,8 +151,22 @@ bool possible(const at::Tensor& x, const at::Tensor& weight, const ConvolutionAr
          !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
-// Where Winograd's algorithms were measured to be quicker than LibTorch (bench/convolution.py).
-bool quicker(const WinogradShape& s) { return s.in >= 16 && s.out >= 16; }
+// Where Winograd's algorithms were measured to be quicker than LibTorch (bench/convolution.py
+// --sweep): panels of 16 channels and tiles of 4×4 outputs must not be mostly filling, and there
+// must be so many tiles that transforming the weights does not count. There is less to win with
+// stride 2.
+bool quicker(const WinogradShape& s) {
+  const auto up = [](int64_t n, int64_t step) { return (n + step - 1) / step * step; };
+  const auto share = [&](int64_t a, int64_t b, int64_t step) {
+    return static_cast<double>(a * b) / static_cast<double>(up(a, step) * up(b, step));
+  };
+  const int64_t height = s.out_height(), width = s.out_width();
+  const int64_t tiles = s.images * up(height, 4) * up(width, 4) / 16;
+  const double used = share(height, width, 4);
+  if (s.in < 16 || s.out < 16) return false;
+  if (s.stride == 1) return used >= 0.5 && tiles >= 8;
+  return share(s.in, s.out, 16) >= 0.75 && used >= 0.75 && tiles >= (used > 0.9 ? 32 : 100);
+}
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include "support/vectors.hpp"
 #include "train/gradient_norm.hpp"
 #include "train/loss_scaler.hpp"
-#include "train/parallel.hpp"
 #include "train/plan.hpp"
 #include "train/state_archive.hpp"
 
@@ -397,21 +396,6 @@ auto on_threads(int threads, Work work) {
   auto result = work();
   at::set_num_threads(before);
   return result;
-}
-
-TEST_CASE("parallel indices are each visited once, and errors come through") {
-  std::vector<int> visits(1000, 0);
-  on_threads(3, [&] {
-    parallel_indices(1000, [&](int64_t i) { ++visits[static_cast<std::size_t>(i)]; });
-    return 0;
-  });
-  CHECK(std::count(visits.begin(), visits.end(), 1) == 1000);
-  parallel_indices(0, [](int64_t) { FAIL("nothing to visit"); });
-  CHECK_THROWS_AS(parallel_indices(100,
-                                   [](int64_t i) {
-                                     if (i == 99) fail(ErrorCode::numeric, "the last");
-                                   }),
-                  Error);
 }
 
 TEST_CASE("threads change no bit of steps and norms") {

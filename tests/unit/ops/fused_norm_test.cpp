@@ -1,10 +1,11 @@
-// Normalisation of the standard layers against LibTorch's operators, which it replaces on the CPU.
+// Normalisation of the fast layers against LibTorch's operators, which it replaces on the CPU.
 #include "norm_kernels.hpp"
 
-#include "gh/error.hpp"
-#include "gh/layers.hpp"
+#include "unit/ops/threads.hpp"
 
-#include <ATen/Parallel.h>
+#include "gh/error.hpp"
+#include "gh/ops/layers.hpp"
+
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/empty.h>
@@ -59,11 +60,11 @@ struct Inputs {
 };
 
 Results of_layer(const Case& c, const Inputs& in) {
-  const auto norm = gh::standard_layers()->normalization({.channels = c.shape[1],
-                                                          .epsilon = 1e-3,
-                                                          .momentum = 0.3,
-                                                          .affine = c.affine,
-                                                          .relu = c.relu});
+  const auto norm = gh::ops::fast_layers()->normalization({.channels = c.shape[1],
+                                                           .epsilon = 1e-3,
+                                                           .momentum = 0.3,
+                                                           .affine = c.affine,
+                                                           .relu = c.relu});
   norm->to(at::kCPU, c.dtype);
   norm->train(c.training);
   {
@@ -121,6 +122,7 @@ const std::vector<std::vector<int64_t>> kShapes = {
     {1, 5, 1, 2}, {3, 7, 5, 3}, {4, 64, 8, 8}, {2, 12, 70, 67}, {130, 24, 4, 4}, {1, 2, 150, 150}};
 
 TEST_CASE("fused normalisation equals the operators it replaces, values and gradients") {
+  const Threads one(1);
   for (const auto& shape : kShapes)
     for (int flags = 0; flags < 64; ++flags) {
       const Case c{.shape = shape,
@@ -171,7 +173,7 @@ TEST_CASE("fused normalisation keeps the memory format, and takes any stride") {
 }
 
 TEST_CASE("fused normalisation takes gradients without memory of their own") {
-  const auto norm = gh::standard_layers()->normalization({.channels = 3, .relu = true});
+  const auto norm = gh::ops::fast_layers()->normalization({.channels = 3, .relu = true});
   norm->to(at::kCPU, at::kDouble);
   const at::Tensor x = normal({4, 3, 2, 2}, 8).requires_grad_(true);
   norm->forward(x).mean({2, 3}).sum().backward();  // an expanded tensor
@@ -181,7 +183,6 @@ TEST_CASE("fused normalisation takes gradients without memory of their own") {
 }
 
 TEST_CASE("fused normalisation gives the same bits on any number of threads") {
-  const int before = at::get_num_threads();
   for (const bool channels_last : {false, true}) {
     const Case c{.shape = {33, 40, 17, 19},
                  .channels_last = channels_last,
@@ -189,18 +190,19 @@ TEST_CASE("fused normalisation gives the same bits on any number of threads") {
                  .residual = true,
                  .dtype = at::kFloat};
     const Inputs in(c);
-    at::set_num_threads(1);
-    const Results one = of_layer(c, in);
+    const auto on_threads = [&](int count) {
+      const Threads threads(count);
+      return of_layer(c, in);
+    };
+    const Results one = on_threads(1);
     for (const int threads : {2, 3, 7}) {
-      at::set_num_threads(threads);
-      const Results several = of_layer(c, in);
+      const Results several = on_threads(threads);
       for (const auto& [name, tensor] : one) {
         CAPTURE(threads, name, channels_last);
         CHECK(several.at(name).equal(tensor));
       }
     }
   }
-  at::set_num_threads(before);
 }
 
 TEST_CASE("fused normalisation in float32 is accurate where the mean dwarfs the deviation") {
@@ -208,7 +210,7 @@ TEST_CASE("fused normalisation in float32 is accurate where the mean dwarfs the 
     const at::Tensor x =
         laid_out((normal({64, 8, 32, 32}, 9) + 1000).to(at::kFloat), channels_last);
     const at::Tensor rows = x.to(at::kDouble).transpose(0, 1).contiguous().flatten(1);
-    const auto norm = gh::standard_layers()->normalization({.channels = 8, .momentum = 1.0});
+    const auto norm = gh::ops::fast_layers()->normalization({.channels = 8, .momentum = 1.0});
     at::NoGradGuard no_grad;
     norm->forward(x);
     CHECK(relative_error(norm->buffers()[1].tensor, rows.var({1}, true)) < 1e-6);
@@ -219,7 +221,7 @@ TEST_CASE("fused normalisation in float32 is accurate where the mean dwarfs the 
 }
 
 TEST_CASE("fused normalisation of a constant channel is its bias, and has no gradient but that") {
-  const auto norm = gh::standard_layers()->normalization({.channels = 2});
+  const auto norm = gh::ops::fast_layers()->normalization({.channels = 2});
   norm->to(at::kCPU, at::kDouble);
   const at::Tensor x = at::full({3, 2, 4, 4}, 7.0, at::kDouble).requires_grad_(true);
   const at::Tensor y = norm->forward(x);
@@ -234,7 +236,7 @@ TEST_CASE("fused normalisation passes NaN on instead of hiding it") {
   for (const bool channels_last : {false, true}) {
     const at::Tensor x = laid_out(normal({2, 8, 4, 4}, 11), channels_last);
     x[1][3][2][2] = nan;
-    const auto norm = gh::standard_layers()->normalization({.channels = 8, .relu = true});
+    const auto norm = gh::ops::fast_layers()->normalization({.channels = 8, .relu = true});
     norm->to(at::kCPU, at::kDouble);
     at::NoGradGuard no_grad;
     const at::Tensor y = norm->forward(x);
@@ -245,7 +247,7 @@ TEST_CASE("fused normalisation passes NaN on instead of hiding it") {
 
 TEST_CASE("fused normalisation can be differentiated twice") {
   for (const bool training : {true, false}) {
-    const auto norm = gh::standard_layers()->normalization({.channels = 3, .relu = true});
+    const auto norm = gh::ops::fast_layers()->normalization({.channels = 3, .relu = true});
     norm->to(at::kCPU, at::kDouble);
     norm->train(training);
     const at::Tensor residual = normal({4, 3, 2, 2}, 12), direction = normal({4, 3, 2, 2}, 13);
@@ -281,10 +283,48 @@ TEST_CASE("fused normalisation in evaluation leaves the running statistics alone
 }
 
 TEST_CASE("one value per channel is refused in training, for images too") {
-  const auto norm = gh::standard_layers()->normalization({.channels = 4});
+  const auto norm = gh::ops::fast_layers()->normalization({.channels = 4});
   CHECK_THROWS_AS(norm->forward(at::zeros({1, 4})), gh::Error);
   CHECK_THROWS_AS(norm->forward(at::zeros({1, 4, 1, 1})), gh::Error);
   CHECK_THROWS(norm->forward(at::zeros({6, 5})));  // another number of channels
+}
+
+TEST_CASE("fast and standard normalisation have the same tensors, and agree in float32") {
+  for (int flags = 0; flags < 16; ++flags) {
+    const gh::NormalizationSpec spec{.channels = 12,
+                                     .momentum = 0.2,
+                                     .affine = (flags & 1) != 0,
+                                     .relu = (flags & 2) != 0,
+                                     .zero_init = (flags & 4) != 0};
+    const auto fast = gh::ops::fast_layers()->normalization(spec),
+               standard = gh::standard_layers()->normalization(spec);
+    const auto check_tensors = [&](double tolerance) {
+      for (const auto list : {&gh::Module::parameters, &gh::Module::buffers}) {
+        const auto ours = ((*fast).*list)(), theirs = ((*standard).*list)();
+        REQUIRE(ours.size() == theirs.size());
+        for (std::size_t i = 0; i < ours.size(); ++i) {
+          CAPTURE(flags, ours[i].name);
+          CHECK(ours[i].name == theirs[i].name);
+          REQUIRE(ours[i].tensor.sizes() == theirs[i].tensor.sizes());
+          CHECK(ours[i].tensor.scalar_type() == theirs[i].tensor.scalar_type());
+          CHECK(ours[i].tensor.requires_grad() == theirs[i].tensor.requires_grad());
+          CHECK(relative_error(ours[i].tensor, theirs[i].tensor.to(at::kDouble)) <= tolerance);
+        }
+      }
+    };
+    check_tensors(0);
+    fast->train((flags & 8) != 0);
+    standard->train((flags & 8) != 0);
+    for (uint64_t step = 0; step < 2; ++step) {
+      const at::Tensor x = normal({6, 12, 5, 3}, 20 + step, at::kFloat) * 2 + 1,
+                       residual = normal({6, 12, 5, 3}, 30 + step, at::kFloat);
+      CAPTURE(flags, step);
+      CHECK(relative_error(fast->forward(x), standard->forward(x).to(at::kDouble)) < 2e-6);
+      CHECK(relative_error(fast->forward_add(x, residual),
+                           standard->forward_add(x, residual).to(at::kDouble)) < 2e-6);
+    }
+    check_tensors(1e-6);
+  }
 }
 
 // Both sets of kernels compute their definition, whichever this processor would choose.
