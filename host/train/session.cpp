@@ -395,6 +395,7 @@ class Session {
     const nlohmann::json now = describe_environment();
     for (const char* key : {"ghhost", "torch", "cpu"}) differs(key, now[key]);
     differs("threads", at::get_num_threads());
+    differs("convolution_kernels", ops::winograd_instructions());
     differs("world", plan_.world);
     differs("run_device", process_.device.str());
     for (const nlohmann::json& plugin : environment.value("plugins", nlohmann::json::array()))
@@ -436,6 +437,8 @@ class Session {
     directory.write_text("recipe.toml", to_toml(recipe_.resolved));
     nlohmann::ordered_json environment = describe_environment();
     environment["threads"] = at::get_num_threads();
+    // What train.convolution's own kernels run on; "": there are none, all is LibTorch's.
+    environment["convolution_kernels"] = ops::winograd_instructions();
     environment["world"] = plan_.world;
     environment["run_device"] = process_.device.str();
     environment["command"] = options.command;

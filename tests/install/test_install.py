@@ -71,6 +71,27 @@ class InstalledSdk(unittest.TestCase):
         used = [p["name"] for p in json.loads((out / "environment.json").read_text())["plugins"]]
         self.assertIn(name, used)
 
+    def test_a_program_finds_the_operators(self):
+        folder = self.dir / "operators"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.25)\nproject(operators CXX)\nfind_package(ghsdk 1.0 REQUIRED)\n"
+            "add_executable(operators main.cpp)\ntarget_link_libraries(operators PRIVATE ghsdk::ghops)\n")
+        (folder / "main.cpp").write_text("""
+            #include <gh/ops/convolution.hpp>
+            #include <gh/ops/layers.hpp>
+            #include <ATen/ops/ones.h>
+            int main() {
+              const at::Tensor y = gh::ops::convolution(at::ones({1, 16, 8, 8}), at::ones({16, 16, 3, 3}), {},
+                                                        {.padding = 1}, gh::ops::ConvolutionMode::fast);
+              const double inside = y[0][0][4][4].item<double>(), corner = y[0][0][0][0].item<double>();
+              return inside > 143.99 && inside < 144.01 && corner > 63.99 && corner < 64.01 ? 0 : 1;
+            }""")
+        call("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+             "-DCMAKE_BUILD_TYPE=Release")
+        call("cmake", "--build", folder / "build")
+        call(folder / "build/operators")
+
     def test_another_libtorch_is_refused_at_configure_time(self):
         config = self.prefix / "lib/cmake/ghsdk/ghsdkConfig.cmake"
         if not config.exists():

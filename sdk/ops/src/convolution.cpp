@@ -128,11 +128,12 @@ void check(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias
               at::autocast::is_autocast_enabled(at::kCUDA),
           ErrorCode::shape, "weight must be ", x.scalar_type(), " as x, got ",
           weight.scalar_type());
-  require(!bias.defined() || (bias.dim() == 1 && bias.size(0) == weight.size(0) &&
-                              bias.scalar_type() == weight.scalar_type()),
-          ErrorCode::shape, "bias must be [", weight.size(0), "] ", weight.scalar_type(), ", got ",
-          bias.defined() ? bias.sizes() : at::IntArrayRef(), " ",
-          bias.defined() ? bias.scalar_type() : weight.scalar_type());
+  if (bias.defined()) {
+    require(bias.dim() == 1 && bias.size(0) == weight.size(0), ErrorCode::shape, "bias must be [",
+            weight.size(0), "], got ", bias.sizes());
+    require(bias.scalar_type() == weight.scalar_type(), ErrorCode::shape, "bias must be ",
+            weight.scalar_type(), " as weight, got ", bias.scalar_type());
+  }
   for (int64_t d = 2; d < 4; ++d)
     require(x.size(d) + 2 * a.padding > a.dilation * (weight.size(d) - 1), ErrorCode::shape, "x ",
             x.sizes(), " with padding ", a.padding, " is smaller than weight ", weight.sizes(),

@@ -106,29 +106,26 @@ class Norm final : public Around<Normalization> {
 
 class FastLayers final : public LayerFactory {
  public:
-  FastLayers(ConvolutionMode mode, std::shared_ptr<LayerFactory> base)
-      : mode_(mode), base_(std::move(base)) {}
+  explicit FastLayers(ConvolutionMode mode) : mode_(mode) {}
   std::shared_ptr<Layer> linear(const LinearSpec& spec, Random& random) override {
-    return base_->linear(spec, random);
+    return standard_->linear(spec, random);
   }
   std::shared_ptr<Layer> convolution(const ConvolutionSpec& spec, Random& random) override {
-    return std::make_shared<Convolution>(base_->convolution(spec, random), spec, mode_);
+    return std::make_shared<Convolution>(standard_->convolution(spec, random), spec, mode_);
   }
   std::shared_ptr<Normalization> normalization(const NormalizationSpec& spec) override {
-    return std::make_shared<Norm>(base_->normalization(spec), spec);
+    return std::make_shared<Norm>(standard_->normalization(spec), spec);
   }
-  void* query(const char* interface_id) override { return base_->query(interface_id); }
 
  private:
   ConvolutionMode mode_;
-  std::shared_ptr<LayerFactory> base_;
+  std::shared_ptr<LayerFactory> standard_ = standard_layers();
 };
 
 }  // namespace
 
-std::shared_ptr<LayerFactory> fast_layers(ConvolutionMode mode,
-                                          std::shared_ptr<LayerFactory> base) {
-  return std::make_shared<FastLayers>(mode, std::move(base));
+std::shared_ptr<LayerFactory> fast_layers(ConvolutionMode mode) {
+  return std::make_shared<FastLayers>(mode);
 }
 
 }  // namespace ops

@@ -28,7 +28,7 @@ void parallel_indices(int64_t count, c10::function_ref<void(int64_t index)> work
 void parallel_pieces(int64_t count, int64_t workers,
                      c10::function_ref<void(int64_t index, int64_t worker)> work) {
   std::atomic<int64_t> next = 0;
-  parallel_indices(std::min(count, workers), [&](int64_t worker) {
+  parallel_indices(std::min(count, std::max<int64_t>(workers, 1)), [&](int64_t worker) {
     for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) work(i, worker);
   });
 }

@@ -452,9 +452,13 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   CHECK(in_modes(x, at::zeros({32, 32, 5, 5}), {.padding = 2}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 3, 1}), {.padding = 1}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 1, 3}), {.padding = 1}) == libtorch);
-  CHECK(in_modes(x, weight, {.stride = 2, .padding = 1}) == strided);
+  CHECK(in_modes(at::zeros({8, 32, 16, 16}), weight, {.stride = 2, .padding = 1}) == strided);
   CHECK(in_modes(x.slice(1, 0, 3), weight.slice(1, 0, 3), {.stride = 2, .padding = 1}) ==
         Modes{none, stride_2, none, none});
+  // Tiles that are mostly filling, or few.
+  CHECK(in_modes(at::zeros({8, 32, 2, 2}), weight, {.padding = 1}) == forced);
+  CHECK(in_modes(at::zeros({1, 32, 7, 7}), weight, {.padding = 1}) == forced);
+  CHECK(in_modes(x, weight, {.stride = 2, .padding = 1}) == Modes{none, stride_2, none, none});
   CHECK(in_modes(x, weight, {.stride = 2}) == libtorch);
   CHECK(in_modes(x, weight, {.stride = 2, .padding = 2}) == libtorch);
   CHECK(in_modes(x, weight, {.stride = 3, .padding = 1}) == libtorch);

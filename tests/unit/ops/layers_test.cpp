@@ -186,38 +186,4 @@ TEST_CASE("fast layers take the state of standard ones, and refuse what those re
   CHECK_THROWS_AS(fast_layers()->convolution({.in = 3, .out = 0}, ours), gh::Error);
 }
 
-// A factory that has something of its own.
-class Speaking final : public gh::LayerFactory {
- public:
-  std::shared_ptr<gh::Layer> linear(const gh::LinearSpec& spec, gh::Random& random) override {
-    ++asked;
-    return plain->linear(spec, random);
-  }
-  std::shared_ptr<gh::Layer> convolution(const gh::ConvolutionSpec& spec,
-                                         gh::Random& random) override {
-    ++asked;
-    return plain->convolution(spec, random);
-  }
-  std::shared_ptr<gh::Normalization> normalization(const gh::NormalizationSpec& spec) override {
-    ++asked;
-    return plain->normalization(spec);
-  }
-  void* query(const char* id) override { return std::string(id) == "asked" ? &asked : nullptr; }
-
-  int asked = 0;
-  std::shared_ptr<gh::LayerFactory> plain = gh::standard_layers();
-};
-
-TEST_CASE("fast layers ask the factory they were given for every layer and interface") {
-  const auto base = std::make_shared<Speaking>();
-  const auto layers = fast_layers(ConvolutionMode::automatic, base);
-  gh::Random random(16);
-  layers->linear({.in = 2, .out = 2}, random);
-  layers->convolution({.in = 2, .out = 2}, random);
-  layers->normalization({.channels = 2});
-  CHECK(base->asked == 3);
-  CHECK(layers->query("asked") == &base->asked);
-  CHECK(layers->query("another") == nullptr);
-}
-
 }  // namespace

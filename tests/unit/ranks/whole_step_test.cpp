@@ -2,6 +2,8 @@
 #include "ranks/gradient_reducer.hpp"
 #include "ranks/synced_layers.hpp"
 
+#include "gh/ops/layers.hpp"
+
 #include "unit/ranks/several.hpp"
 
 #include <catch2/catch.hpp>
@@ -100,10 +102,10 @@ TEST_CASE("steps over ranks are steps over the whole batch") {
   if (started_as_ranks({2, 3})) return;
   const auto ranks = join_as_told();
   const auto alone = Ranks::alone();
-  const auto synced = synced_layers(*ranks, standard_layers());
+  const auto synced = synced_layers(*ranks, ops::fast_layers());
   for (const int64_t bucket_bytes : {500, 25 << 20}) {
     Training several(*ranks, *synced, Random(3), bucket_bytes);
-    Training one(*alone, *standard_layers(), Random(3), bucket_bytes);
+    Training one(*alone, *ops::fast_layers(), Random(3), bucket_bytes);
     for (uint64_t step = 0; step < 5; ++step) {
       const int64_t n = 12;
       const at::Tensor view1 = normal(100 + step, {n, 3, 6, 6});

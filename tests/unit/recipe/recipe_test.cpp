@@ -57,6 +57,7 @@ threads = 0
 dtype = "float32"
 autocast = "off"
 channels_last = false
+convolution = "auto"
 
 [train.optimizer]
 id = "sgd"
