@@ -1,12 +1,12 @@
 // What bench/step.py runs: training steps of a ResNet under simclr, with the plugins, layers,
 // allocator and optimiser of the product.
 //
-//   step_bench FILE LAYOUT THREADS NETWORK WIDTH SIZE BATCH CONVOLUTION
+//   step_bench FILE LAYOUT THREADS NETWORK WIDTH SIZE RATE BATCH CONVOLUTION
 //
 // LAYOUT is contiguous or channels-last, NETWORK a component like resnet18, SIZE that of the square
-// pictures, CONVOLUTION a value of train.convolution. Writes initial weights and batches to FILE
-// (safetensors), then reads numbers of steps from standard input, one a line, and answers each with
-// a line of JSON: the seconds the steps took, and their losses.
+// pictures, RATE that of learning, CONVOLUTION a value of train.convolution. Writes initial weights
+// and batches to FILE (safetensors), then reads numbers of steps from standard input, one a line,
+// and answers each with a line of JSON: the seconds the steps took, and their losses.
 #include "plugins/fake_host.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
@@ -87,7 +87,9 @@ struct Arguments {
   at::MemoryFormat layout;
   int threads;
   std::string network;
-  int64_t width, size, batch;
+  int64_t width, size;
+  double rate;
+  int64_t batch;
   ops::ConvolutionMode mode;
 };
 
@@ -105,7 +107,7 @@ class Bench {
     method_.component->trainable(trainables_);
     std::vector<OptimizedParameter> parameters;
     for (const at::Tensor& t : trainables_.parameters) parameters.push_back({.tensor = t});
-    optimizer_ = make_sgd(std::move(parameters), {.lr = 1e-4, .weight_decay = 5e-4});
+    optimizer_ = make_sgd(std::move(parameters), {.lr = a.rate, .weight_decay = 5e-4});
     TensorFile file;
     StateSaver saver(file, "method");
     method_.component->visit_state(saver);
@@ -165,7 +167,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 9)
+    if (argc == 10)
       return run({.file = argv[1],
                   .layout = std::string_view(argv[2]) == "channels-last"
                                 ? at::MemoryFormat::ChannelsLast
@@ -174,8 +176,9 @@ int main(int argc, char** argv) {
                   .network = argv[4],
                   .width = std::stoll(argv[5]),
                   .size = std::stoll(argv[6]),
-                  .batch = std::stoll(argv[7]),
-                  .mode = ops::convolution_mode(argv[8])});
+                  .rate = std::stod(argv[7]),
+                  .batch = std::stoll(argv[8]),
+                  .mode = ops::convolution_mode(argv[9])});
     std::cerr << "see the top of bench/step_bench.cpp\n";
     return 64;
   } catch (const std::exception& error) {

@@ -227,10 +227,10 @@ struct WeightGradient {
                             .in = data.channels});
   }
 
-  // Each thread takes pairs of panels, up to `side` by `side`, for a share of the strips, which it
-  // goes through block by block. What it needs of both sides it transforms itself: shared between
-  // cores, the transformed would cost more. Shares have sums of their own, added up in order; they
-  // are for few channels, of which there are no pairs for all threads.
+  // Each thread takes pairs of panels, at most 8 by 8, for a share of the strips, which it goes
+  // through block by block. What it needs of both sides it transforms itself: shared between cores,
+  // the transformed would cost more. Shares have sums of their own, added up in order; they are for
+  // few channels, where dividing pairs among threads would transform everything again and again.
   void run(const float* x, const float* dy, float* dw, int64_t shares, int64_t strips_each) const {
     const int64_t share = cut(cut(strips(), strips_each), shares) * strips_each;
     shares = cut(strips(), share);
@@ -326,8 +326,8 @@ void Winograd::convolve(const float* from, const float* weights, float* to, Way 
     return pass.run(
         from, weights, to,
         {.strips = strips_for(64, pass.to.tiles, strips), .panels = 1, .weights_stay = false});
-  // With g groups of panels, data are transformed g times and all weights by each thread/g. From
-  // the cost of transforming a tile (140 cycles) and weights (110), the sum is least at this g.
+  // With g groups of panels the data are transformed g times, and the weights threads/g times. With
+  // 140 cycles for a tile of data and 110 for an input channel's weights, the sum is least here.
   const double tiles = static_cast<double>(strips * pass.to.tiles);
   const double least = std::sqrt(12.7 * static_cast<double>(pass.threads * panels) / tiles);
   const int64_t groups = std::clamp<int64_t>(std::lround(least), 1, panels);
