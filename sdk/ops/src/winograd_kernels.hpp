@@ -3,11 +3,12 @@
 //
 // Layouts. A panel is 16 neighbouring channels, the last one filled up with zeros. A tile is
 // tile×tile outputs of one channel, a strip the tiles of one row of them in one image. Transformed
-// data have `points`² frequencies:
-//   data, gradients, products  [frequency][panel][tile][16]
-//   weights                    [panel of outputs][frequency][input channel][16]
-//   gradient of the weights    [panel of outputs][panel of inputs][frequency][16 outputs][16
-//   inputs]
+// data have points² frequencies:
+//   data, gradients, products  [frequency][phase][panel][tile][16]
+//   weights                    [panel of outputs][frequency][phase][input channel][16]
+//   gradient of the weights    [frequency][panel][phase][panel][16 outputs][16 inputs]
+// Phases are those of the data of a convolution of stride 2: odd and even rows and columns. A
+// frequency has the first phases_at(frequency) of them; with stride 1 there is one.
 // Weights themselves are [out][3][3][in], that is, channels-last.
 #pragma once
 
