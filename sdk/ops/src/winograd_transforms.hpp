@@ -1,0 +1,272 @@
+// The vectors of winograd_loops.hpp, of either size, and Winograd's transforms along one dimension.
+// Nothing of the standard library in here, for the same reason as there.
+#pragma once
+
+#include "winograd_kernels.hpp"
+
+#include <immintrin.h>
+
+namespace gh {
+inline namespace v1 {
+namespace {
+
+#define GH_INLINE inline __attribute__((always_inline))
+
+// ---- vectors ----
+
+GH_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+GH_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// The first n of eight lanes, for n of 0 … 8.
+GH_INLINE __m256i first_lanes(int64_t n) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
+}
+GH_INLINE __m256 load_eight(const float* p, int64_t n) {
+  return n >= 8 ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, first_lanes(n));
+}
+GH_INLINE void store_eight(float* p, __m256 v, int64_t n) {
+  if (n >= 8) return _mm256_storeu_ps(p, v);
+  _mm256_maskstore_ps(p, first_lanes(n), v);
+}
+
+#if defined(__AVX512F__)
+using Vector = __m512;
+GH_INLINE Vector load(const float* p) { return _mm512_loadu_ps(p); }
+GH_INLINE void store(float* p, Vector v) { _mm512_storeu_ps(p, v); }
+GH_INLINE Vector all(float x) { return _mm512_set1_ps(x); }
+GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm512_fnmadd_ps(a, b, c); }
+GH_INLINE __mmask16 lanes_of(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+GH_INLINE Vector load_part(const float* p, int64_t n) {
+  return _mm512_maskz_loadu_ps(lanes_of(n), p);
+}
+GH_INLINE void store_part(float* p, Vector v, int64_t n) {
+  _mm512_mask_storeu_ps(p, lanes_of(n), v);
+}
+constexpr int kRows = 14;  // of a product held in registers
+#else
+using Vector = __m256;
+GH_INLINE Vector load(const float* p) { return _mm256_loadu_ps(p); }
+GH_INLINE void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
+GH_INLINE Vector all(float x) { return _mm256_set1_ps(x); }
+GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm256_fnmadd_ps(a, b, c); }
+GH_INLINE Vector load_part(const float* p, int64_t n) { return load_eight(p, n); }
+GH_INLINE void store_part(float* p, Vector v, int64_t n) { store_eight(p, v, n); }
+constexpr int kRows = 6;
+#endif
+constexpr int kLanes = sizeof(Vector) / sizeof(float);
+constexpr int kParts = kPanel / kLanes;  // vectors of a panel
+
+// Lanes of part `part` that lie within the first `channels` of a panel.
+GH_INLINE int64_t lanes_in(int64_t channels, int part) {
+  return most(0, least(kLanes, channels - part * kLanes));
+}
+
+// Eight vectors as an 8×8 matrix, transposed.
+GH_INLINE void transpose(__m256* r) {
+  const __m256 t0 = _mm256_unpacklo_ps(r[0], r[1]), t1 = _mm256_unpackhi_ps(r[0], r[1]);
+  const __m256 t2 = _mm256_unpacklo_ps(r[2], r[3]), t3 = _mm256_unpackhi_ps(r[2], r[3]);
+  const __m256 t4 = _mm256_unpacklo_ps(r[4], r[5]), t5 = _mm256_unpackhi_ps(r[4], r[5]);
+  const __m256 t6 = _mm256_unpacklo_ps(r[6], r[7]), t7 = _mm256_unpackhi_ps(r[6], r[7]);
+  const __m256 s0 = _mm256_shuffle_ps(t0, t2, 0x44), s1 = _mm256_shuffle_ps(t0, t2, 0xEE);
+  const __m256 s2 = _mm256_shuffle_ps(t1, t3, 0x44), s3 = _mm256_shuffle_ps(t1, t3, 0xEE);
+  const __m256 s4 = _mm256_shuffle_ps(t4, t6, 0x44), s5 = _mm256_shuffle_ps(t4, t6, 0xEE);
+  const __m256 s6 = _mm256_shuffle_ps(t5, t7, 0x44), s7 = _mm256_shuffle_ps(t5, t7, 0xEE);
+  r[0] = _mm256_permute2f128_ps(s0, s4, 0x20);
+  r[1] = _mm256_permute2f128_ps(s1, s5, 0x20);
+  r[2] = _mm256_permute2f128_ps(s2, s6, 0x20);
+  r[3] = _mm256_permute2f128_ps(s3, s7, 0x20);
+  r[4] = _mm256_permute2f128_ps(s0, s4, 0x31);
+  r[5] = _mm256_permute2f128_ps(s1, s5, 0x31);
+  r[6] = _mm256_permute2f128_ps(s2, s6, 0x31);
+  r[7] = _mm256_permute2f128_ps(s3, s7, 0x31);
+}
+
+// ---- transforms along one dimension ----
+
+// F(m, 3) turns m + 2 values d and three weights w into y = Aᵀ[(Gw) ⊙ (Bᵀd)] (Lavin and Gray,
+// 2016). The gradient of the weights is Gᵀ[(A·dy) ⊙ (Bᵀd)].
+
+// Points 0, ±a, ±b, ∞. All numbers in A and B are exact in float32; a and b are chosen for the
+// smallest error, which is a quarter of that of the usual ±1, ±2.
+struct Tile4 {
+  static constexpr int kTile = 4, kPoints = 6;
+  static constexpr double a = 0.6875, b = 1.5, a2 = a * a, b2 = b * b;
+  static constexpr double n0 = 1 / (a2 * b2), na = 1 / (2 * a2 * (a2 - b2)),
+                          nb = 1 / (2 * b2 * (b2 - a2));
+
+  static GH_INLINE void data(const Vector* d, Vector* t) {
+    const Vector p = fnma(all(b2), d[2], d[4]), q = fnma(all(b2), d[1], d[3]);
+    const Vector r = fnma(all(a2), d[2], d[4]), s = fnma(all(a2), d[1], d[3]);
+    t[0] = fma(all(a2 * b2), d[0], fnma(all(a2 + b2), d[2], d[4]));
+    t[1] = fma(all(a), q, p);
+    t[2] = fnma(all(a), q, p);
+    t[3] = fma(all(b), s, r);
+    t[4] = fnma(all(b), s, r);
+    t[5] = fma(all(a2 * b2), d[1], fnma(all(a2 + b2), d[3], d[5]));
+  }
+  static GH_INLINE void output(const Vector* m, Vector* y) {
+    const Vector s = m[1] + m[2], d = m[1] - m[2], s2 = m[3] + m[4], d2 = m[3] - m[4];
+    y[0] = m[0] + s + s2;
+    y[1] = fma(all(b), d2, all(a) * d);
+    y[2] = fma(all(b2), s2, all(a2) * s);
+    y[3] = fma(all(b2 * b), d2, fma(all(a2 * a), d, m[5]));
+  }
+  static GH_INLINE void gradient(const Vector* y, Vector* z) {
+    const Vector e = fma(all(a2), y[2], y[0]), o = fma(all(a2), y[3], y[1]);
+    const Vector e2 = fma(all(b2), y[2], y[0]), o2 = fma(all(b2), y[3], y[1]);
+    z[0] = y[0];
+    z[1] = fma(all(a), o, e);
+    z[2] = fnma(all(a), o, e);
+    z[3] = fma(all(b), o2, e2);
+    z[4] = fnma(all(b), o2, e2);
+    z[5] = y[3];
+  }
+  static GH_INLINE void weights(const Vector* w, Vector* u) {
+    const Vector s = fma(all(a2 * na), w[2], all(na) * w[0]), d = w[1] * all(a * na);
+    const Vector s2 = fma(all(b2 * nb), w[2], all(nb) * w[0]), d2 = w[1] * all(b * nb);
+    u[0] = w[0] * all(n0);
+    u[1] = s + d;
+    u[2] = s - d;
+    u[3] = s2 + d2;
+    u[4] = s2 - d2;
+    u[5] = w[2];
+  }
+  static GH_INLINE void weight_gradient(const Vector* u, Vector* w) {
+    const Vector s = u[1] + u[2], d = u[1] - u[2], s2 = u[3] + u[4], d2 = u[3] - u[4];
+    w[0] = fma(all(n0), u[0], fma(all(nb), s2, s * all(na)));
+    w[1] = fma(all(b * nb), d2, d * all(a * na));
+    w[2] = fma(all(a2 * na), s, fma(all(b2 * nb), s2, u[5]));
+  }
+};
+
+// Points 0, ±1, ∞: sums, differences and halves.
+struct Tile2 {
+  static constexpr int kTile = 2, kPoints = 4;
+
+  static GH_INLINE void data(const Vector* d, Vector* t) {
+    t[0] = d[0] - d[2];
+    t[1] = d[1] + d[2];
+    t[2] = d[2] - d[1];
+    t[3] = d[3] - d[1];
+  }
+  static GH_INLINE void output(const Vector* m, Vector* y) {
+    y[0] = m[0] + m[1] + m[2];
+    y[1] = m[1] - m[2] + m[3];
+  }
+  static GH_INLINE void gradient(const Vector* y, Vector* z) {
+    z[0] = y[0];
+    z[1] = y[0] + y[1];
+    z[2] = y[0] - y[1];
+    z[3] = y[1];
+  }
+  static GH_INLINE void weights(const Vector* w, Vector* u) {
+    const Vector s = (w[0] + w[2]) * all(0.5f), d = w[1] * all(0.5f);
+    u[0] = w[0];
+    u[1] = s + d;
+    u[2] = s - d;
+    u[3] = w[2];
+  }
+  static GH_INLINE void weight_gradient(const Vector* u, Vector* w) {
+    const Vector s = (u[1] + u[2]) * all(0.5f);
+    w[0] = u[0] + s;
+    w[1] = (u[1] - u[2]) * all(0.5f);
+    w[2] = s + u[3];
+  }
+};
+
+// Stride 2: y[i] = w0·o[i−1] + w1·e[i] + w2·o[i] with the odd values o and the even values e of a
+// row. The former is F(4, 2), with points ±a, ±b, ∞ chosen for the smallest error; the latter is
+// the same with weights (w1, 0), which vanish at ∞. Products of both are summed before the
+// transform back: 81 multiplications for 16 outputs instead of 144.
+struct Stride2 {
+  static constexpr int kTile = 4, kPoints = 5;
+  static constexpr double a = 0.375, b = 1.5, a2 = a * a, b2 = b * b;
+  static constexpr double na = 1 / (2 * a * (a2 - b2)), nb = 1 / (2 * b * (b2 - a2));
+
+  // Phases of a frequency are numbered without gaps; (row, column) of values that are both odd come
+  // first.
+  static constexpr int slot(int row, bool even_row, bool even_column) {
+    if (even_row) return even_column ? 3 : 1;
+    return !even_column ? 0 : row < kPoints - 1 ? 2 : 1;
+  }
+  static int64_t phases_at(int64_t frequency) {
+    return (frequency / kPoints < kPoints - 1 ? 2 : 1) *
+           (frequency % kPoints < kPoints - 1 ? 2 : 1);
+  }
+  static constexpr int count(bool even) { return even ? kPoints - 1 : kPoints; }
+
+  static GH_INLINE void even_data(const Vector* d, Vector* t) {
+    const Vector p = fnma(all(b2), d[1], d[3]), q = fnma(all(b2), d[0], d[2]);
+    const Vector r = fnma(all(a2), d[1], d[3]), s = fnma(all(a2), d[0], d[2]);
+    t[0] = fma(all(a), q, p);
+    t[1] = fnma(all(a), q, p);
+    t[2] = fma(all(b), s, r);
+    t[3] = fnma(all(b), s, r);
+  }
+  static GH_INLINE void data(const Vector* d, Vector* t) {
+    even_data(d, t);
+    t[4] = fma(all(a2 * b2), d[0], fnma(all(a2 + b2), d[2], d[4]));
+  }
+  static GH_INLINE void even_output(const Vector* m, Vector* y) {
+    const Vector s = m[0] + m[1], d = m[0] - m[1], s2 = m[2] + m[3], d2 = m[2] - m[3];
+    y[0] = s + s2;
+    y[1] = fma(all(b), d2, all(a) * d);
+    y[2] = fma(all(b2), s2, all(a2) * s);
+    y[3] = fma(all(b2 * b), d2, all(a2 * a) * d);
+  }
+  static GH_INLINE void output(const Vector* m, Vector* y) {
+    even_output(m, y);
+    y[3] = y[3] + m[4];
+  }
+  static GH_INLINE void gradient(const Vector* y, Vector* z) {
+    const Vector e = fma(all(a2), y[2], y[0]), o = fma(all(a2), y[3], y[1]);
+    const Vector e2 = fma(all(b2), y[2], y[0]), o2 = fma(all(b2), y[3], y[1]);
+    z[0] = fma(all(a), o, e);
+    z[1] = fnma(all(a), o, e);
+    z[2] = fma(all(b), o2, e2);
+    z[3] = fnma(all(b), o2, e2);
+    z[4] = y[3];
+  }
+  // One weight, or two.
+  static GH_INLINE void even_weights(Vector w, Vector* u) {
+    u[0] = w * all(na);
+    u[1] = w * all(-na);
+    u[2] = w * all(nb);
+    u[3] = w * all(-nb);
+  }
+  static GH_INLINE void weights(Vector first, Vector second, Vector* u) {
+    const Vector s = first * all(na), d = second * all(a * na);
+    const Vector s2 = first * all(nb), d2 = second * all(b * nb);
+    u[0] = d + s;
+    u[1] = d - s;
+    u[2] = d2 + s2;
+    u[3] = d2 - s2;
+    u[4] = second;
+  }
+  static GH_INLINE Vector first_gradient(const Vector* u) {
+    return fma(all(na), u[0] - u[1], (u[2] - u[3]) * all(nb));
+  }
+  static GH_INLINE Vector second_gradient(const Vector* u) {
+    return fma(all(a * na), u[0] + u[1], fma(all(b * nb), u[2] + u[3], u[4]));
+  }
+};
+
+// What a strip goes through on its way in, from kIn values to kPoints frequencies. Tiles of data
+// overlap, those of gradients do not.
+template <class T, int kValues>
+struct DataSide : T {
+  static constexpr int kIn = kValues;
+  static GH_INLINE void apply(const Vector* d, Vector* t) { T::data(d, t); }
+};
+template <class T>
+struct GradientSide : T {
+  static constexpr int kIn = T::kTile;
+  static GH_INLINE void apply(const Vector* d, Vector* t) { T::gradient(d, t); }
+};
+
+}  // namespace
+}  // namespace v1
+}  // namespace gh
