@@ -202,6 +202,17 @@ class Plugins(GhhostCase):
         listed = self.ghhost("plugins", "list", env={"GHHOST_PLUGIN_PATH": str(self.dir / "more")}).stdout
         self.assertIn("not_elf", listed)
 
+    def test_the_convolution_that_a_recipe_chooses_is_the_one_that_computes(self):
+        recipe = SOURCE / "plugins/backbones/resnet/recipe.toml"
+        losses = {}
+        for mode in ("onednn", "fast", "exact"):
+            self.ghhost("run", recipe, f"train.convolution='{mode}'", "train.epochs=1", "train.optimizer.lr=1e-12", "--out", self.dir / mode)
+            losses[mode] = self.metrics(self.dir / mode)[0]["loss"]
+            self.assertAlmostEqual(losses[mode], losses["onednn"], delta=1e-3 * losses["onednn"])
+        if not json.loads((self.dir / "fast/environment.json").read_text())["convolution_kernels"]:
+            self.skipTest("this processor has no kernels of ours: all modes are LibTorch's")
+        self.assertEqual(len(set(losses.values())), 3, losses)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
