@@ -40,6 +40,7 @@ struct FitRequest {
   at::Tensor indices;     // [n] int64, position of each row in the training set
   at::Tensor labels;      // [n] int64; undefined unless the component declares GH_SEES_LABELS
   Random random{0};       // the same on all ranks
+  at::Tensor table;       // [n, K] float32, CPU: what was tracked of each row's logits
 };
 
 // What an assignment or a fit says about itself, for metrics and warnings.
@@ -66,6 +67,16 @@ class GH_API Allocator {
 
   virtual void visit_state(State& state);
   virtual void* query(const char* interface_id);
+};
+
+inline constexpr const char* kFitsTable = "gh.fits_table.v1";
+class GH_API PairedAllocator {
+ public:
+  static constexpr const char* kId = "gh.paired_allocator.v1";
+  virtual ~PairedAllocator();
+  virtual std::pair<at::Tensor, at::Tensor> assign_both(const AssignRequest& first,
+                                                        const AssignRequest& second,
+                                                        AssignReport& report) = 0;
 };
 
 }  // namespace v1
