@@ -74,7 +74,7 @@ class GH_API Step {
     return harmonize(z1, z2, HarmonizeOptions{});
   }
   // What the method's own loss compares: the embedding [B, width] itself or, where the recipe makes
-  // the structure a projector, its logits [B, points]. Since 1.1.
+  // the structure a projector, its logits [B, points].
   at::Tensor project(const at::Tensor& z) {
     auto* const projection = static_cast<Projection*>(query(Projection::kId));
     return projection ? projection->project(z) : z;
