@@ -33,7 +33,7 @@ struct HarmonizePlan {
   enum class Apply { loss, projector };  // projector: the method's own loss compares the logits
   enum class Prior { tracked, uniform, given };
 
-  TrackerPlan tracker;
+  TrackerPlan tracker{};
   int64_t ramp = 10;         // epochs over which the weight grows
   double weight = 1;         // w in the end
   double temperature = 0.1;  // τ
@@ -44,7 +44,7 @@ struct HarmonizePlan {
   Targets targets = Targets::bi_level;
   Apply apply = Apply::loss;
   Prior prior = Prior::tracked;
-  at::Tensor given_prior;                    // [K] float64, sums to 1; with Prior::given
+  at::Tensor given_prior{};                  // [K] float64, sums to 1; with Prior::given
   bool learnable = false;                    // the points are trained
   std::string allocator_name = "allocator";  // in errors
 };
