@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace gh {
 inline namespace v1 {
@@ -66,6 +67,18 @@ class GH_API Allocator {
 
   virtual void visit_state(State& state);
   virtual void* query(const char* interface_id);
+};
+
+// Optional, found by Allocator::query(PairedAllocator::kId): both views of a batch at once, for
+// allocators that can share work or threads between them. Training thread.
+class GH_API PairedAllocator {
+ public:
+  static constexpr const char* kId = "gh.paired_allocator.v1";
+  virtual ~PairedAllocator();
+  // Targets and reports of assign(first), then of assign(second).
+  virtual std::pair<at::Tensor, at::Tensor> assign_both(const AssignRequest& first,
+                                                        const AssignRequest& second,
+                                                        AssignReport& report) = 0;
 };
 
 }  // namespace v1

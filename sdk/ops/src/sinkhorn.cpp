@@ -8,11 +8,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/mv.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -274,8 +275,8 @@ using torch::autograd::variable_list;
 
 struct SinkhornFunction final : torch::autograd::Function<SinkhornFunction> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
-                            const at::Tensor& prior, const SinkhornOptions& options) {
-    const SinkhornProblem problem{logits, prior};
+                            const SinkhornProblem& problem, const SinkhornOptions& options,
+                            SinkhornResult* report) {
     const Prepared prepared = prepare(problem, options);
     SinkhornHistory history;
     const SinkhornResult result = solve(problem, prepared, options, &history);
@@ -289,6 +290,7 @@ struct SinkhornFunction final : torch::autograd::Function<SinkhornFunction> {
                                 prepared.kept});
     context->saved_data["epsilon"] = options.epsilon;
     context->saved_data["relaxation"] = options.relaxation;
+    *report = result;
     return result.targets.to(logits.device());
   }
 
@@ -310,7 +312,7 @@ struct SinkhornFunction final : torch::autograd::Function<SinkhornFunction> {
       all.index_copy_(1, kept, gradient);
       gradient = all;
     }
-    return {gradient.to(logits.options()), at::Tensor(), at::Tensor()};
+    return {gradient.to(logits.options()), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 };
 
@@ -336,10 +338,13 @@ std::vector<SinkhornResult> sinkhorn(std::span<const SinkhornProblem> problems,
   return solve_on_device(problems, known);
 }
 
-at::Tensor sinkhorn_with_gradient(const SinkhornProblem& problem, const SinkhornOptions& options) {
+SinkhornResult sinkhorn_with_gradient(const SinkhornProblem& problem,
+                                      const SinkhornOptions& options) {
   const SinkhornOptions known = read(options);
   check(problem);
-  return SinkhornFunction::apply(problem.logits, problem.prior, known);
+  SinkhornResult out;
+  out.targets = SinkhornFunction::apply(problem.logits, problem, known, &out);
+  return out;
 }
 
 std::string_view sinkhorn_instructions() {

@@ -82,10 +82,10 @@ struct SinkhornResult {
 GH_API std::vector<SinkhornResult> sinkhorn(std::span<const SinkhornProblem> problems,
                                             const SinkhornOptions& options);
 
-// Targets of one problem, through all iterations of which gradients flow to the logits (not to the
-// prior). Keeps N + K numbers an iteration. Can be differentiated once.
-GH_API at::Tensor sinkhorn_with_gradient(const SinkhornProblem& problem,
-                                         const SinkhornOptions& options);
+// One problem, whose targets let gradients flow to the logits (not to the prior) through all
+// iterations. Keeps N + K numbers an iteration. Can be differentiated once.
+GH_API SinkhornResult sinkhorn_with_gradient(const SinkhornProblem& problem,
+                                             const SinkhornOptions& options);
 
 // "avx512", "avx2" or "portable": the kernels used on this processor.
 GH_API std::string_view sinkhorn_instructions();
