@@ -15,8 +15,8 @@ class Argmax final : public gh::Allocator {
     gh::require(!request.differentiable, gh::ErrorCode::unsupported,
                 "argmax gives targets without gradient");
     const at::Tensor logits = request.logits.detach();
-    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0,
-                gh::ErrorCode::shape, "logits must be [N, K], got ", logits.sizes());
+    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0, gh::ErrorCode::shape,
+                "logits must be [N, K], got ", logits.sizes());
     gh::require(at::isfinite(logits).all().item<bool>(), gh::ErrorCode::numeric,
                 "logits are not finite");
     return at::zeros_like(logits).scatter_(1, logits.argmax(1, /*keepdim=*/true), 1);

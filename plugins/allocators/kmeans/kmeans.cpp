@@ -1,8 +1,8 @@
-// Labels from clusters of the whole training set, as DeepCluster-v2 has them (Caron et al. 2020): on
-// schedule all samples are clustered anew, the centres become the structure's points, and until the
-// next fit the target of a sample is the point of its cluster.
-#include "gh/component.hpp"
+// Labels from clusters of the whole training set, as DeepCluster-v2 has them (Caron et al. 2020):
+// on schedule all samples are clustered anew, the centres become the structure's points, and until
+// the next fit the target of a sample is the point of its cluster.
 #include "gh/ops/kmeans.hpp"
+#include "gh/component.hpp"
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/full.h>
@@ -32,10 +32,9 @@ class KMeans final : public gh::Allocator {
 
   void check(const gh::AllocatorFacts& facts, gh::Complaints& out) const override {
     if (facts.samples < facts.points)
-      out.add(".harmonize.structure", "K-means needs a sample for each of the " +
-                                          std::to_string(facts.points) +
-                                          " points, the training set has " +
-                                          std::to_string(facts.samples));
+      out.add(".harmonize.structure",
+              "K-means needs a sample for each of the " + std::to_string(facts.points) +
+                  " points, the training set has " + std::to_string(facts.samples));
   }
 
   int64_t fit_every() const override { return every_; }
@@ -43,8 +42,8 @@ class KMeans final : public gh::Allocator {
   at::Tensor fit(const gh::FitRequest& request, gh::AssignReport& report) override {
     const at::Tensor x = table_ ? tracked(request) : unit_rows(request.embeddings);
     const int64_t clusters = request.points.size(0);
-    gh::require(x.size(0) >= clusters, gh::ErrorCode::shape, "K-means needs a sample for each of the ",
-                clusters, " points, got ", x.size(0));
+    gh::require(x.size(0) >= clusters, gh::ErrorCode::shape,
+                "K-means needs a sample for each of the ", clusters, " points, got ", x.size(0));
     const at::Tensor start = gh::ops::kmeans_start(x, clusters, start_, metric_, request.random);
     const gh::ops::KMeansResult found =
         gh::ops::kmeans(x, start, {.metric = metric_, .iterations = iterations_});
@@ -53,9 +52,8 @@ class KMeans final : public gh::Allocator {
     labels_.index_copy_(0, request.indices, found.labels);
     report.scalar("objective", found.objective);
     report.scalar("iterations", static_cast<double>(found.iterations));
-    report.scalar("empty", static_cast<double>((found.labels.bincount({}, clusters) == 0)
-                                                   .sum()
-                                                   .item<int64_t>()));
+    report.scalar("empty", static_cast<double>(
+                               (found.labels.bincount({}, clusters) == 0).sum().item<int64_t>()));
     const at::Tensor centres = found.centres.to(at::kDouble);
     // Logits are z·pointsᵀ: a centre of logits says how much of each point its samples hold.
     const at::Tensor next = unit_rows(table_ ? centres.matmul(request.points) : centres);
@@ -67,8 +65,8 @@ class KMeans final : public gh::Allocator {
     gh::require(!request.differentiable, gh::ErrorCode::unsupported,
                 "kmeans gives targets without gradient");
     const at::Tensor& logits = request.logits;
-    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0,
-                gh::ErrorCode::shape, "logits must be [N, K], got ", logits.sizes());
+    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0, gh::ErrorCode::shape,
+                "logits must be [N, K], got ", logits.sizes());
     gh::require(at::isfinite(logits).all().item<bool>(), gh::ErrorCode::numeric,
                 "logits are not finite");
     at::Tensor chosen = logits.detach().argmax(1);
@@ -87,9 +85,10 @@ class KMeans final : public gh::Allocator {
 
  private:
   static at::Tensor tracked(const gh::FitRequest& request) {
-    gh::require(request.table.defined(), gh::ErrorCode::unsupported,
-                "source = \"table\" clusters tracked logits, and nothing was tracked; let the prior "
-                "be tracked in a warm-up of at least one epoch, or set source = \"embeddings\"");
+    gh::require(
+        request.table.defined(), gh::ErrorCode::unsupported,
+        "source = \"table\" clusters tracked logits, and nothing was tracked; let the prior "
+        "be tracked in a warm-up of at least one epoch, or set source = \"embeddings\"");
     gh::require(request.table.dim() == 2 && request.table.size(1) == request.points.size(0),
                 gh::ErrorCode::shape, "the table must be [samples, ", request.points.size(0),
                 "], got ", request.table.sizes());

@@ -1,5 +1,5 @@
-// The true classes as targets: sample n of class c goes to point c. An upper bound for allocators that
-// have to guess, not a method: it sees labels.
+// The true classes as targets: sample n of class c goes to point c. An upper bound for allocators
+// that have to guess, not a method: it sees labels.
 #include "gh/component.hpp"
 
 #include <ATen/ops/isfinite.h>
@@ -17,18 +17,17 @@ class Oracle final : public gh::Allocator {
     if (facts.classes == 0)
       out.add(".data", "the oracle needs class labels, and this data set has none");
     else if (facts.classes > facts.points)
-      out.add(".harmonize.structure", "the oracle needs a point for each of the " +
-                                          std::to_string(facts.classes) +
-                                          " classes, the structure has " +
-                                          std::to_string(facts.points));
+      out.add(".harmonize.structure",
+              "the oracle needs a point for each of the " + std::to_string(facts.classes) +
+                  " classes, the structure has " + std::to_string(facts.points));
   }
 
   at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport&) override {
     gh::require(!request.differentiable, gh::ErrorCode::unsupported,
                 "oracle gives targets without gradient");
     const at::Tensor logits = request.logits.detach();
-    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0,
-                gh::ErrorCode::shape, "logits must be [N, K], got ", logits.sizes());
+    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0, gh::ErrorCode::shape,
+                "logits must be [N, K], got ", logits.sizes());
     gh::require(at::isfinite(logits).all().item<bool>(), gh::ErrorCode::numeric,
                 "logits are not finite");
     const at::Tensor& labels = request.labels;
@@ -36,8 +35,8 @@ class Oracle final : public gh::Allocator {
                 gh::ErrorCode::shape, "the oracle needs the class of each of the ", logits.size(0),
                 " samples");
     const int64_t least = labels.min().item<int64_t>(), most = labels.max().item<int64_t>();
-    gh::require(least >= 0 && most < logits.size(1), gh::ErrorCode::shape,
-                "classes must be 0 to ", logits.size(1) - 1, ", got ", least < 0 ? least : most);
+    gh::require(least >= 0 && most < logits.size(1), gh::ErrorCode::shape, "classes must be 0 to ",
+                logits.size(1) - 1, ", got ", least < 0 ? least : most);
     return at::zeros_like(logits).scatter_(1, labels.to(logits.device()).unsqueeze(1), 1);
   }
 };

@@ -35,8 +35,7 @@ std::string complaints(int64_t classes, int64_t points) {
 
 TEST_CASE("oracle gives class c to point c, whatever the logits") {
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
-    const at::Tensor targets =
-        assign(at::rand({3, 4}).to(type), at::tensor({2, 0, 3}, at::kLong));
+    const at::Tensor targets = assign(at::rand({3, 4}).to(type), at::tensor({2, 0, 3}, at::kLong));
     CHECK(targets.scalar_type() == type);
     CHECK(targets.equal(at::tensor({0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1}).view({3, 4}).to(type)));
   }

@@ -25,8 +25,8 @@ void check_matrix(const at::Tensor& t, const char* name) {
   require(t.defined() && t.dim() == 2 && t.size(0) > 0 && t.size(1) > 0, ErrorCode::shape, name,
           " must be [rows, width] and not empty, got ",
           t.defined() ? t.sizes() : at::IntArrayRef{});
-  require(t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble,
-          ErrorCode::shape, name, " must be float32 or float64, got ", t.scalar_type());
+  require(t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble, ErrorCode::shape, name,
+          " must be float32 or float64, got ", t.scalar_type());
   require(t.size(0) <= std::numeric_limits<int32_t>::max(), ErrorCode::shape, name, " has ",
           t.size(0), " rows, more than fit 32 bits");
 }
@@ -74,9 +74,9 @@ at::Tensor kmeans_start(const at::Tensor& x, int64_t clusters, KMeansStart start
   check_clusters(clusters, x.size(0));
   at::NoGradGuard no_grad;
   const at::Tensor rows = x.cpu();
-  const at::Tensor centres =
-      x.scalar_type() == at::kFloat ? start_on_cpu<float>(rows, clusters, start, metric, random)
-                                    : start_on_cpu<double>(rows, clusters, start, metric, random);
+  const at::Tensor centres = x.scalar_type() == at::kFloat
+                                 ? start_on_cpu<float>(rows, clusters, start, metric, random)
+                                 : start_on_cpu<double>(rows, clusters, start, metric, random);
   return centres.to(x.device());
 }
 
@@ -85,9 +85,9 @@ KMeansResult kmeans(const at::Tensor& x, const at::Tensor& start, const KMeansOp
   check_matrix(start, "start");
   require(start.size(1) == x.size(1), ErrorCode::shape, "start must be [clusters, ", x.size(1),
           "] like x, got ", start.sizes());
-  require(start.scalar_type() == x.scalar_type() && start.device() == x.device(),
-          ErrorCode::shape, "start must be ", x.scalar_type(), " on ", x.device(),
-          " like x, got ", start.scalar_type(), " on ", start.device());
+  require(start.scalar_type() == x.scalar_type() && start.device() == x.device(), ErrorCode::shape,
+          "start must be ", x.scalar_type(), " on ", x.device(), " like x, got ",
+          start.scalar_type(), " on ", start.device());
   check_clusters(start.size(0), x.size(0));
   require(options.iterations >= 1, ErrorCode::invalid_param, "expected at least 1 iteration, got ",
           options.iterations);

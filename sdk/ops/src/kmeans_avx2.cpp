@@ -8,7 +8,8 @@ inline namespace v1 {
 namespace {
 template <class T>
 const KMeansKernels<T>* loops() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kKMeansLoops<T> : nullptr;
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &kKMeansLoops<T>
+                                                                         : nullptr;
 }
 }  // namespace
 #else

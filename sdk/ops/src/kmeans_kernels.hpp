@@ -47,8 +47,8 @@ struct KMeansRound {
   T longest;                   // the largest |c|
 
   // No centre of the group but the row's own is nearer than bounds − drift.
-  T* bounds;       // [N, groups]
-  const T* drift;  // [groups] how far centres of the group may have moved since the first round
+  T* bounds;        // [N, groups]
+  const T* drift;   // [groups] how far centres of the group may have moved since the first round
   int32_t* labels;  // [N] in and out; −1: none yet, then bounds are not read
 };
 
@@ -61,8 +61,8 @@ struct KMeansKernels {
   void (*sum)(const T* x, int64_t width, const int32_t* rows, int64_t count, double* out);
   // squares[i] = |x_i|² for count rows from x on
   void (*squares)(const T* x, int64_t width, int64_t count, double* squares);
-  // out[j][i] = min(nearest[i], |x_i − c_j|²) for count rows from x on and `candidates` centres; out
-  // is [candidates] at a distance of `stride`. sums[j] = Σ_i out[j][i].
+  // out[j][i] = min(nearest[i], |x_i − c_j|²) for count rows from x on and `candidates` centres;
+  // out is [candidates] at a distance of `stride`. sums[j] = Σ_i out[j][i].
   void (*nearest)(const T* x, int64_t width, int64_t count, const T* const* centres,
                   int64_t candidates, const T* nearest, T* out, int64_t stride, double* sums);
 };

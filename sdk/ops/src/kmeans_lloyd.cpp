@@ -31,9 +31,8 @@ at::Tensor room(at::IntArrayRef shape) {
 // work(begin, end) for blocks of rows.
 template <class Work>
 void for_blocks(int64_t rows, int64_t block, Work work) {
-  ops::parallel_indices(cut(rows, block), [&](int64_t i) {
-    work(i * block, std::min(rows, (i + 1) * block));
-  });
+  ops::parallel_indices(cut(rows, block),
+                        [&](int64_t i) { work(i * block, std::min(rows, (i + 1) * block)); });
 }
 
 // out[width] += sign · Σ of these rows
@@ -140,10 +139,9 @@ std::vector<int32_t> neighbours_together(const T* centres, int64_t count, int64_
       }
       apart[c] = sum;
     });
-    std::nth_element(order.begin() + begin, order.begin() + begin + group - 1, order.end(),
-                     [&](int32_t a, int32_t b) {
-                       return apart[a] != apart[b] ? apart[a] < apart[b] : a < b;
-                     });
+    std::nth_element(
+        order.begin() + begin, order.begin() + begin + group - 1, order.end(),
+        [&](int32_t a, int32_t b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
     std::sort(order.begin() + begin + group, order.end());
   }
   return order;
@@ -298,11 +296,9 @@ class Lloyd {
     centres_.describe(round);
     round.bounds = bounds_.template data_ptr<T>();
     round.labels = labels_.data();
-    ops::parallel_pieces(cut(count_, kKMeansBlock), at::get_num_threads(),
-                         [&](int64_t i, int64_t) {
-                           kernels_.assign(round, i * kKMeansBlock,
-                                           std::min(count_, (i + 1) * kKMeansBlock));
-                         });
+    ops::parallel_pieces(cut(count_, kKMeansBlock), at::get_num_threads(), [&](int64_t i, int64_t) {
+      kernels_.assign(round, i * kKMeansBlock, std::min(count_, (i + 1) * kKMeansBlock));
+    });
     return labels_ != before_;
   }
 
@@ -375,9 +371,9 @@ class Lloyd {
       if (of(i) >= 0) rows[next[of(i)]++] = static_cast<int32_t>(i);
   }
 
-  // Sums follow from those before by what came and what went. A cluster where that is more than what
-  // it has is summed anew; thus what goes is never much larger than what stays, and roundings remain
-  // those of a sum.
+  // Sums follow from those before by what came and what went. A cluster where that is more than
+  // what it has is summed anew; thus what goes is never much larger than what stays, and roundings
+  // remain those of a sum.
   void add_members() {
     const auto now = [&](int64_t i) { return labels_[i]; };
     const auto came = [&](int64_t i) { return labels_[i] == before_[i] ? -1 : labels_[i]; };

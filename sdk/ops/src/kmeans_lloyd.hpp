@@ -13,13 +13,14 @@ inline namespace v1 {
 // Rows of one length in memory, and what both parts of the algorithm ask of them.
 template <class T>
 struct KMeansRows {
-  at::Tensor x;                 // [N, width] contiguous; scaled, or moved by −mean
-  at::Tensor squares;           // [N] float64 |x|²
-  std::vector<double> mean;     // [width]; empty: not moved
+  at::Tensor x;              // [N, width] contiguous; scaled, or moved by −mean
+  at::Tensor squares;        // [N] float64 |x|²
+  std::vector<double> mean;  // [width]; empty: not moved
 };
 
-// Rows of unit length for cosines; otherwise moved to their mean where they lie so far from the origin
-// that |x|² − 2·x·c + |c|² would lose digits. ErrorCode::numeric where values are not finite.
+// Rows of unit length for cosines; otherwise moved to their mean where they lie so far from the
+// origin that |x|² − 2·x·c + |c|² would lose digits. ErrorCode::numeric where values are not
+// finite.
 template <class T>
 KMeansRows<T> kmeans_rows(const at::Tensor& x, ops::KMeansMetric metric,
                           const KMeansKernels<T>& kernels);

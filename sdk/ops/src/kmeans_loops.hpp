@@ -118,13 +118,13 @@ T dot(const T* a, const T* b, int64_t n) {
 // Rows of a block, and the best that was found for each.
 template <class T>
 struct Search {
-  const T* rows[kKMeansBlock];     // those that look at a group
-  int32_t places[kKMeansBlock];    // theirs in the block
-  uint64_t wanted[kKMeansBlock];   // a bit for each group to be looked at
-  T slack[kKMeansBlock];           // of |x − c|²
-  T best[kKMeansBlock];            // the largest score, or at first a bound below it
-  T rest[kKMeansBlock];            // the largest other one of the same group
-  T top[kKMeansBlock];             // the largest of the present group
+  const T* rows[kKMeansBlock];    // those that look at a group
+  int32_t places[kKMeansBlock];   // theirs in the block
+  uint64_t wanted[kKMeansBlock];  // a bit for each group to be looked at
+  T slack[kKMeansBlock];          // of |x − c|²
+  T best[kKMeansBlock];           // the largest score, or at first a bound below it
+  T rest[kKMeansBlock];           // the largest other one of the same group
+  T top[kKMeansBlock];            // the largest of the present group
   int32_t label[kKMeansBlock];
   int32_t group[kKMeansBlock];
 };
@@ -154,9 +154,8 @@ GH_INLINE void take_scores(Search<T>& s, int32_t row, int32_t group, const KMean
       Vector others = L::all(-kInfinity<T>);
 #pragma GCC unroll 3
       for (int v = 0; v < kVectors; ++v)
-        others = L::larger(others, L::load(panel.ids + v * L::kCount) == id
-                                       ? L::all(-kInfinity<T>)
-                                       : scores[v]);
+        others = L::larger(
+            others, L::load(panel.ids + v * L::kCount) == id ? L::all(-kInfinity<T>) : scores[v]);
       s.rest[row] = larger(s.top[row], largest<T>(others)[0]);
       s.best[row] = top;
       s.label[row] = static_cast<int32_t>(id);
@@ -178,8 +177,7 @@ void look_at(Search<T>& s, int64_t count, int64_t width, int32_t group,
   for (int64_t first = 0; first < count; first += kRows) {
     const T* rows[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r)
-      rows[r] = s.rows[first + r < count ? first + r : count - 1];
+    for (int r = 0; r < kRows; ++r) rows[r] = s.rows[first + r < count ? first + r : count - 1];
     Vector sums[kRows][kVectors];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
@@ -222,8 +220,7 @@ void choose_groups(const KMeansRound<T>& round, int64_t begin, int64_t count, Se
     const int32_t own = round.labels[begin + i];
     if (own < 0) continue;
     const T score = dot(x, round.centres + own * round.width, round.width) + round.biases[own];
-    const T distance =
-        root(larger(square + round.offset - 2 * score, T(0)) + 3 * s.slack[i]);
+    const T distance = root(larger(square + round.offset - 2 * score, T(0)) + 3 * s.slack[i]);
     const T* const bounds = round.bounds + (begin + i) * round.groups;
     uint64_t wanted = 0;
     for (int64_t g = 0; g < round.groups; ++g)
@@ -279,7 +276,8 @@ void assign(const KMeansRound<T>& round, int64_t begin, int64_t end) {
 
 // ---- sums ----
 
-// Adds kRows rows to out. They lie anywhere in memory, so those that come next are fetched meanwhile.
+// Adds kRows rows to out. They lie anywhere in memory, so those that come next are fetched
+// meanwhile.
 template <class T, int kRows>
 GH_INLINE void add_rows(const T* const* rows, const T* const* next, int64_t width, double* out) {
   using L = Lanes<T>;

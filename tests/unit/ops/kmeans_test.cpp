@@ -102,7 +102,8 @@ int64_t nearest(const double* x, const std::vector<double>& centres, int64_t wid
 // Lloyd's algorithm as one would write it down; no cluster may become empty.
 KMeansResult plain(const at::Tensor& x, const at::Tensor& start, int64_t iterations) {
   const int64_t n = x.size(0), width = x.size(1), k = start.size(0);
-  const at::Tensor data = x.to(at::kDouble).contiguous(), first = start.to(at::kDouble).contiguous();
+  const at::Tensor data = x.to(at::kDouble).contiguous(),
+                   first = start.to(at::kDouble).contiguous();
   const double* const rows = data.data_ptr<double>();
   std::vector<double> centres(first.data_ptr<double>(), first.data_ptr<double>() + k * width);
   std::vector<int64_t> labels(n, -1), before;
@@ -136,10 +137,11 @@ KMeansResult plain(const at::Tensor& x, const at::Tensor& start, int64_t iterati
 
 // How much farther than the nearest centre a row's own is, in |x − c|², at most.
 double largest_excess(const at::Tensor& x, const KMeansResult& found) {
-  const at::Tensor d = (x.to(at::kDouble).unsqueeze(1) - found.centres.to(at::kDouble).unsqueeze(0))
-                           .pow(2)
-                           .sum(2);
-  return (d.gather(1, found.labels.unsqueeze(1)).squeeze(1) - std::get<0>(d.min(1))).max().item<double>();
+  const at::Tensor d =
+      (x.to(at::kDouble).unsqueeze(1) - found.centres.to(at::kDouble).unsqueeze(0)).pow(2).sum(2);
+  return (d.gather(1, found.labels.unsqueeze(1)).squeeze(1) - std::get<0>(d.min(1)))
+      .max()
+      .item<double>();
 }
 
 struct Shape {
@@ -147,7 +149,7 @@ struct Shape {
 };
 // Widths beside those of vectors, fewer centres than a vector has lanes, as many as rows, blocks of
 // rows that are not full, and more panels than groups.
-const std::vector<Shape> kShapes = {{1, 1, 1},    {5, 3, 5},     {40, 1, 3},    {300, 16, 12},
+const std::vector<Shape> kShapes = {{1, 1, 1},    {5, 3, 5},     {40, 1, 3},     {300, 16, 12},
                                     {257, 17, 9}, {700, 33, 41}, {513, 130, 24}, {1500, 7, 600}};
 
 template <class T>
@@ -287,7 +289,8 @@ TEST_CASE("kmeans keeps digits of rows far from the origin") {
   // Multiples of 1/512, so that float32 holds the moved rows, too.
   const at::Tensor x = (clustered(600, 12, 8, 0.5, 1) * 512).round() / 512, start = rows_of(x, 8);
   const KMeansResult near = gh::ops::kmeans(x, start);
-  const KMeansResult far = gh::ops::kmeans((x + 4096).to(at::kFloat), (start + 4096).to(at::kFloat));
+  const KMeansResult far =
+      gh::ops::kmeans((x + 4096).to(at::kFloat), (start + 4096).to(at::kFloat));
   CHECK(far.labels.equal(near.labels));
   CHECK(far.objective == Approx(near.objective).epsilon(1e-3));
   CHECK(gh::test::largest_difference(far.centres, near.centres + 4096) < 1e-3);
@@ -305,9 +308,11 @@ TEST_CASE("spherical kmeans looks at directions and never loses cosine") {
     const at::Tensor unit = x / x.norm(2, {1}, true);
     const at::Tensor cosines = unit.matmul(found.centres.t());
     CHECK((found.centres.norm(2, {1}) - 1).abs().max().item<double>() < 1e-6);
-    CHECK((std::get<0>(cosines.max(1)) -
-           cosines.gather(1, found.labels.unsqueeze(1)).squeeze(1)).max().item<double>() < 1e-5);
-    CHECK(found.objective == Approx(std::get<0>(cosines.max(1)).sum().item<double>()).epsilon(1e-4));
+    CHECK((std::get<0>(cosines.max(1)) - cosines.gather(1, found.labels.unsqueeze(1)).squeeze(1))
+              .max()
+              .item<double>() < 1e-5);
+    CHECK(found.objective ==
+          Approx(std::get<0>(cosines.max(1)).sum().item<double>()).epsilon(1e-4));
     CHECK(found.objective >= before - 1e-4);
     before = found.objective;
     const KMeansResult scaled = gh::ops::kmeans(x * 8, start * 4, options);
@@ -328,8 +333,7 @@ TEST_CASE("k-means++ starts in every cluster where clusters are far apart") {
   const at::Tensor which = at::arange(1000, at::kLong).sqrt().to(at::kLong).clamp_max(19);
   for (const at::ScalarType type : {at::kFloat, at::kDouble})
     for (uint64_t key = 0; key < 20; ++key) {
-      const at::Tensor x =
-          (middles.index_select(0, which) + 0.01 * normal(1000, 20, 7)).to(type);
+      const at::Tensor x = (middles.index_select(0, which) + 0.01 * normal(1000, 20, 7)).to(type);
       const at::Tensor start = gh::ops::kmeans_start(x, 20, KMeansStart::plus_plus,
                                                      KMeansMetric::euclidean, gh::Random(key));
       CHECK(std::get<0>(start.max(0)).gt(99).all().item<bool>());
@@ -338,8 +342,8 @@ TEST_CASE("k-means++ starts in every cluster where clusters are far apart") {
 }
 
 TEST_CASE("k-means++ draws by squared distance") {
-  // After the first centre at 0, drawn 98 times of 100: 1 and 3 at odds of 1 to 9, of three draws the
-  // better one, which is 3: it is missed where all three are 1, in 1 of 1000.
+  // After the first centre at 0, drawn 98 times of 100: 1 and 3 at odds of 1 to 9, of three draws
+  // the better one, which is 3: it is missed where all three are 1, in 1 of 1000.
   const at::Tensor x =
       at::cat({at::zeros({9998}, at::kDouble), at::tensor({1., 3.}, at::kDouble)}).unsqueeze(1);
   int three = 0;
@@ -359,7 +363,8 @@ TEST_CASE("starts are different rows, even where all are equal") {
         gh::ops::kmeans_start(numbered, 30, how, KMeansMetric::euclidean, gh::Random(1));
     CHECK(std::get<0>(start.sort(0)).equal(numbered));
     const at::Tensor equal = at::full({6, 2}, 3.0, at::kFloat);
-    CHECK(gh::ops::kmeans_start(equal, 6, how, KMeansMetric::euclidean, gh::Random(1)).equal(equal));
+    CHECK(
+        gh::ops::kmeans_start(equal, 6, how, KMeansMetric::euclidean, gh::Random(1)).equal(equal));
   }
 }
 
@@ -410,8 +415,8 @@ TEST_CASE("kmeans equals scikit-learn's Lloyd", "[parity]") {
       if (!other.starts_with(centroids)) continue;
       const std::string suffix = other.substr(centroids.size());
       if (!suffix.empty() && !suffix.starts_with("_it")) continue;
-      const int64_t limit = suffix.empty() ? std::stoll(file->metadata.at("max_iter"))
-                                           : std::stoll(suffix.substr(3));
+      const int64_t limit =
+          suffix.empty() ? std::stoll(file->metadata.at("max_iter")) : std::stoll(suffix.substr(3));
       const double inertia = file->at(name + "_inertia" + suffix).item<double>();
       const bool exact = x.scalar_type() == at::kDouble;
       for (const Kernels<double>& k : all_kernels<double>()) {
