@@ -51,7 +51,6 @@ int64_t Allocator::fit_every() const { return 0; }
 at::Tensor Allocator::fit(const FitRequest&, AssignReport&) { return {}; }
 void Allocator::visit_state(State&) {}
 void* Allocator::query(const char*) { return nullptr; }
-PairedAllocator::~PairedAllocator() = default;
 
 SampleSink::~SampleSink() = default;
 Split::~Split() = default;
