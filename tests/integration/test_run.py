@@ -177,7 +177,7 @@ class Plugins(GhhostCase):
     def test_list_runs_no_plugin_code_and_names_components(self):
         listed = json.loads(self.ghhost("plugins", "list", "--json").stdout)
         provided = [component for file in listed for component in file.get("provides", [])]
-        for component in ("ssl/simclr", "structure/orthogonal", "structure/etf", "allocator/sinkhorn", "dataset/toy2d",
+        for component in ("ssl/simclr", "ssl/focal", "structure/orthogonal", "structure/etf", "allocator/sinkhorn", "dataset/toy2d",
                           "backbone/mlp", "evaluator/circle"):
             self.assertIn(component, provided)
 
