@@ -117,7 +117,11 @@ bool Harmonizer::wants_fit(int64_t epoch) const {
 
 bool Harmonizer::fits_table() const { return allocator_.query(kFitsTable) != nullptr; }
 
-void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& indices, Random random) {
+void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& samples, Random random) {
+  // Who fits the table can only be shown samples that were seen.
+  at::Tensor indices = samples;
+  if (fits_table())
+    indices = samples.masked_select(tracker_.labels().index_select(0, samples).ge(0));
   FitRequest request;
   request.embeddings = embeddings;
   request.points = points_.detach().to(at::kCPU, at::kDouble);
@@ -126,7 +130,7 @@ void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& indices, Ra
   if (labels_.for_allocator.defined())
     request.labels = labels_.for_allocator.index_select(0, indices);
   request.random = random;
-  request.table = tracker_.table().index_select(0, indices);
+  if (indices.size(0) > 0) request.table = tracker_.table().index_select(0, indices);
   LoggedReport report(log_);
   const at::Tensor centres =
       call_component(plan_.allocator_name, "fit", [&] { return allocator_.fit(request, report); });
