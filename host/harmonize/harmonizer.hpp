@@ -82,8 +82,8 @@ class Harmonizer {
   // be shown the embeddings.
   bool wants_fit(int64_t epoch) const;
   bool fits_table() const;
-  // `embeddings` [n, width] of the samples at positions `samples` [n], or undefined; may replace the
-  // points.
+  // `embeddings` [n, width] of the samples at positions `samples` [n], or undefined; may replace
+  // the points.
   void fit(const at::Tensor& embeddings, const at::Tensor& samples, Random random);
 
   // w·L_GH of the batch, or an exact zero during the warm-up and where GH is a projector only.
