@@ -51,8 +51,8 @@ struct SinkhornOptions {
   // 1e-7 a point.
   double tolerance = 0;
   // w in r ← r'·((π ⊘ Gᵀc) ⊘ r')ʷ and the like for c, 1 ≤ w < 2. The first iteration and the last
-  // update of the samples are plain. Same fixed point, sooner for w about 1.5; too large a w does
-  // not converge, which `change` shows.
+  // update of the samples are plain. Same fixed point in about a third of the iterations for 1.5;
+  // too large a w does not converge: `change` shows it, or ErrorCode::numeric.
   double relaxation = 1;
   SinkhornDomain domain = SinkhornDomain::automatic;
   bool trace = false;  // fill SinkhornResult::trace
