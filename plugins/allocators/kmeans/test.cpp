@@ -111,7 +111,7 @@ TEST_CASE("kmeans clusters the table and leads its centres back through the poin
   FitRequest request = four_directions();
   const at::Tensor which = at::arange(kSamples, at::kLong).remainder(kPoints);
   request.table = at::one_hot(which, kPoints).to(at::kFloat) * 0.5;
-  request.embeddings = {};
+  request.embeddings = at::Tensor();
   auto allocator = test::load<Allocator>("kmeans", "source = \"table\"\nstart = \"plus_plus\"");
   CHECK(allocator->query(kFitsTable) != nullptr);
   CHECK(allocator->query("gh.other.v1") == nullptr);
@@ -123,7 +123,7 @@ TEST_CASE("kmeans clusters the table and leads its centres back through the poin
   const at::Tensor found = allocator->assign(batch(request.indices), report).argmax(1);
   const at::Tensor expected = request.points.index_select(0, which);
   CHECK(test::largest_difference(centres.index_select(0, found), expected) < 1e-6);
-  request.table = {};
+  request.table = at::Tensor();
   CHECK_THROWS_WITH(allocator->fit(request, report), Catch::Contains("nothing was tracked"));
   request.table = at::rand({kSamples, kPoints + 1});
   CHECK_THROWS_WITH(allocator->fit(request, report), Catch::Contains("the table must be"));
@@ -162,7 +162,7 @@ TEST_CASE("kmeans keeps the dtype of logits and refuses what it cannot do") {
   CHECK_THROWS_WITH(allocator->assign(request, report), Catch::Contains("[N, K]"));
   allocator->fit(four_directions(), report);
   request = batch(at::arange(3, at::kLong));
-  request.indices = {};
+  request.indices = at::Tensor();
   CHECK_THROWS_WITH(allocator->assign(request, report), Catch::Contains("position"));
   request.indices = at::arange(2, 2 + kSamples, at::kLong);
   request.logits = at::rand({kSamples, 1});
