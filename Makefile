@@ -56,6 +56,7 @@ bench: build
 	@bench/kmeans.py
 	@bench/structures.py
 	@bench/convolution.py
+	@bench/structures.py --peer-steps 0
 	@bench/ddp.py
 	@if [ -n "$$GH_CIFAR100" ]; then bench/end_to_end.py; else echo "bench/end_to_end.py left out: GH_CIFAR100 names no CIFAR-100"; fi
 

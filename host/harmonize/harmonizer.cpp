@@ -13,8 +13,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -65,26 +63,6 @@ bool all_finite(const at::Tensor& x) { return std::isfinite(x.detach().sum().ite
 at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 }  // namespace
-
-Certificate certify(const at::Tensor& points) {
-  const at::Tensor m = points.to(at::kDouble);
-  const at::Tensor norms = m.norm(2, {1});
-  const at::Tensor gram = m.matmul(m.t());
-  Certificate out{.points = m.size(0), .width = m.size(1)};
-  out.norm_error = (norms - 1).abs().max().item<double>();
-  out.zero_sum = m.sum(0).norm().item<double>();
-  if (out.points < 2) return out;
-  const auto g = gram.accessor<double, 2>();
-  out.largest_cosine = -std::numeric_limits<double>::infinity();
-  out.smallest_cosine = std::numeric_limits<double>::infinity();
-  for (int64_t i = 0; i < out.points; ++i) {
-    for (int64_t j = 0; j < i; ++j) {
-      out.largest_cosine = std::max(out.largest_cosine, g[i][j]);
-      out.smallest_cosine = std::min(out.smallest_cosine, g[i][j]);
-    }
-  }
-  return out;
-}
 
 Harmonizer::Harmonizer(HarmonizePlan plan, const at::Tensor& points, Allocator& allocator,
                        Labels labels, int64_t samples, at::TensorOptions options, Log log)

@@ -49,15 +49,6 @@ struct HarmonizePlan {
   std::string allocator_name = "allocator";  // in errors
 };
 
-// What the points of a structure are like.
-struct Certificate {
-  int64_t points = 0, width = 0;
-  double largest_cosine = 0, smallest_cosine = 0;
-  double norm_error = 0;  // largest | ‖row‖ − 1 |
-  double zero_sum = 0;    // length of the sum of rows
-};
-Certificate certify(const at::Tensor& points);
-
 class Harmonizer {
  public:
   using Log = std::function<void(std::string_view name, double value)>;

@@ -2,6 +2,7 @@
 
 #include "data/known_sets.hpp"
 #include "eval/evaluation.hpp"
+#include "harmonize/certificate.hpp"
 #include "harmonize/given_prior.hpp"
 #include "harmonize/pictures.hpp"
 #include "ranks/launch.hpp"
@@ -26,7 +27,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -54,15 +54,6 @@ RunFacts make_facts(const TrainPlan& plan, const SampleSet& data, bool with_labe
     facts.class_counts.assign(counts.data_ptr<int64_t>(),
                               counts.data_ptr<int64_t>() + counts.numel());
   return facts;
-}
-
-std::string certificate_text(const Certificate& c, double bound) {
-  std::string text =
-      fmt::format("structure: {} points in {} dimensions, cosines {:.4f} … {:.4f}, sum {:.1e}",
-                  c.points, c.width, c.smallest_cosine, c.largest_cosine, c.zero_sum);
-  if (std::isfinite(bound))
-    text += fmt::format(", {:.1e} from the best possible", c.largest_cosine - bound);
-  return text;
 }
 
 nlohmann::ordered_json describe_data(const SampleSet& data) {
@@ -276,7 +267,8 @@ class Session {
         "points", &Structure::points, width, Random(stream_key(plan_.seed, "harmonize.structure")));
     require(points.defined() && points.dim() == 2 && points.size(1) == width && points.size(0) >= 2,
             ErrorCode::shape, "the structure must give at least two points of width ", width);
-    certificate_ = certify(points);
+    certificate_ =
+        certify(points, components_.structure.ask("best_cosine", &Structure::best_cosine, width));
     require(certificate_.norm_error < 1e-6, ErrorCode::numeric,
             "the structure's points are not of unit length: off by ", certificate_.norm_error);
     process_.ranks->broadcast({&points, 1});  // machines may round differently
@@ -478,11 +470,7 @@ class Session {
     host_.say(Severity::info,
               fmt::format("{}: {} samples, {} epochs of {} steps → {}", plan_.name, train_.size(),
                           plan_.epochs, host_.facts().steps_per_epoch, directory.path().string()));
-    if (harmonizer_)
-      host_.say(Severity::info,
-                certificate_text(certificate_,
-                                 components_.structure.ask("best_cosine", &Structure::best_cosine,
-                                                           certificate_.width)));
+    if (harmonizer_) host_.say(Severity::info, to_text(certificate_));
   }
 
   Trainer make_trainer(RunDirectory& directory, CheckpointStore& checkpoints, RunStatus& status,

@@ -1,28 +1,43 @@
 #include "support/plugin_fixture.hpp"
 #include "support/vectors.hpp"
 
-#include <catch2/catch.hpp>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/stack.h>
 
-#include <cmath>
+#include <catch2/catch.hpp>
 
 namespace {
 
 using namespace gh;
 
+at::Tensor etf(int64_t k, int64_t width, uint64_t seed = 7) {
+  return test::load<Structure>("etf", "points = " + std::to_string(k))->points(width, Random(seed));
+}
+
+// Gram matrix of a simplex.
+at::Tensor simplex(int64_t k) { return (k * at::eye(k, at::kDouble) - 1) / (k - 1.0); }
+
+void check_simplex(int64_t k, int64_t width) {
+  INFO(k << " points in " << width << " dimensions");
+  const at::Tensor m = etf(k, width);
+  CHECK(test::largest_difference(m.matmul(m.t()), simplex(k)) < 1e-12);
+  CHECK(m.sum(0).norm().item<double>() < 1e-12);
+}
+
 TEST_CASE("etf is a simplex for every K up to width + 1") {
-  for (const int64_t width : {1, 2, 8, 16}) {
-    for (int64_t k = 2; k <= width + 1; ++k) {
-      auto etf = test::load<Structure>("etf", "points = " + std::to_string(k));
-      const at::Tensor m = etf->points(width, Random(7));
-      const at::Tensor gram = m.matmul(m.t());
-      INFO(k << " points in " << width << " dimensions");
-      for (int64_t i = 0; i < k; ++i)
-        for (int64_t j = 0; j < k; ++j)
-          CHECK(gram[i][j].item<double>() == Approx(i == j ? 1.0 : -1.0 / (k - 1.0)).margin(1e-12));
-      CHECK(m.sum(0).norm().item<double>() < 1e-12);
-      CHECK(etf->best_cosine(width) == Approx(-1.0 / (k - 1.0)));
-    }
-  }
+  for (const int64_t width : {1, 2, 8, 16})
+    for (int64_t k = 2; k <= width + 1; ++k) check_simplex(k, width);
+  for (const int64_t k : {2, 100, 127, 128, 129}) check_simplex(k, 128);
+  check_simplex(365, 512);
+  CHECK(test::load<Structure>("etf", "points = 5")->best_cosine(8) == Approx(-0.25));
+}
+
+// Largest | ‖row‖ − 1 |, smallest and largest cosine, largest | column sum |.
+at::Tensor stats(const at::Tensor& m) {
+  const int64_t k = m.size(0);
+  const at::Tensor cosines = m.matmul(m.t()).masked_select(at::eye(k, at::kDouble).logical_not());
+  return at::stack(
+      {(m.norm(2, {1}) - 1).abs().max(), cosines.min(), cosines.max(), m.sum(0).abs().max()});
 }
 
 TEST_CASE("etf has the Gram matrix of the published generator wherever that is a simplex",
@@ -31,13 +46,22 @@ TEST_CASE("etf has the Gram matrix of the published generator wherever that is a
       test::find_vector("gh_etf");  // holds a published matrix, so it is not in this repository
   if (!file) return;
   int compared = 0;
-  for (int i = 0; file->has("case" + std::to_string(i) + "_M"); ++i) {
-    const std::string name = "case" + std::to_string(i);
-    const int64_t k = file->at(name + "_M").size(0), width = file->at(name + "_M").size(1);
-    if (k > width) continue;  // the generator accepts K = d+1 but does not give a simplex
-    const at::Tensor m =
-        test::load<Structure>("etf", "points = " + std::to_string(k))->points(width, Random(3));
-    CHECK(test::largest_difference(m.matmul(m.t()), file->at(name + "_gram")) < 1e-12);
+  for (const auto& [name, published] : file->tensors) {
+    if (!name.ends_with("_M")) continue;
+    const std::string prefix = name.substr(0, name.size() - 1);
+    const int64_t k = published.size(0), width = published.size(1);
+    INFO(prefix << ": " << k << " points in " << width << " dimensions");
+    const at::Tensor m = etf(k, width, 3), gram = published.matmul(published.t());
+    if (file->has(prefix + "gram"))
+      CHECK(test::largest_difference(gram, file->at(prefix + "gram")) < 1e-12);
+    if (file->has(prefix + "stats"))
+      CHECK(test::largest_difference(stats(published), file->at(prefix + "stats")) < 1e-12);
+    if (k > width) {  // the generator accepts K = d+1 but does not give a simplex
+      CHECK(test::largest_difference(gram, simplex(k)) > 1e-3);
+      continue;
+    }
+    CHECK(test::largest_difference(m.matmul(m.t()), gram) < 1e-12);
+    CHECK(test::largest_difference(stats(m), stats(published)) < 1e-12);
     ++compared;
   }
   CHECK(compared >= 2);

@@ -155,16 +155,6 @@ TEST_CASE("learnable points are trained and return to the sphere") {
   CHECK((harmonizer.points().norm(2, {1}) - 1).abs().max().item<double>() < 1e-12);
 }
 
-TEST_CASE("the certificate states cosines, norms and sum") {
-  Toy toy;
-  const Certificate c = certify(toy.points);
-  CHECK(c.points == 4);
-  CHECK(c.largest_cosine == Approx(0).margin(1e-12));
-  CHECK(c.smallest_cosine == Approx(-1));
-  CHECK(c.zero_sum == Approx(0).margin(1e-12));
-  CHECK(certify(2 * toy.points).norm_error == Approx(1));
-}
-
 TEST_CASE("embeddings of another width are refused by shape") {
   Toy toy;
   Harmonizer harmonizer = toy.make({});
