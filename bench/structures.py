@@ -6,9 +6,9 @@ loss kept; no zero sum. With fewer --peer-steps its largest cosine is that of a 
 at 128 dimensions and 2 threads: 1000 points with a largest cosine of at most 0.086 in less than 10 s, 200 points with at most
 0.003 (the optimum is 0). The exit code is 0 when they are met.
 
-  bench/structures.py --peer-steps 0                 only ours (about ten seconds)
+  bench/structures.py --peer-steps 0                 only ours
   bench/structures.py --peer-steps 1000              the peer cut short
-  bench/structures.py                                all steps (the better part of an hour)
+  bench/structures.py                                all steps: many times as long
 """
 import argparse
 import json
