@@ -102,7 +102,7 @@ void Harmonizer::fit(const at::Tensor& embeddings, const at::Tensor& samples, Ra
     indices = samples.masked_select(tracker_.labels().index_select(0, samples).ge(0));
   FitRequest request;
   request.embeddings = embeddings;
-  request.points = points_.detach().to(at::kCPU, at::kDouble);
+  request.points = points_.detach().to(at::kCPU, at::kDouble).clone();  // as they were
   if (plan_.prior != HarmonizePlan::Prior::uniform) request.prior = prior();
   request.indices = indices;
   if (labels_.for_allocator.defined())

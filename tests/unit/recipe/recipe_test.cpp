@@ -206,7 +206,8 @@ TEST_CASE("the host's tables can be listed with docs") {
         " data views views.group views.group.crop views.group.crop views.group.crop "
         "views.group.crop views.group.jitter views.group.blur views.group.solarize "
         "views.group.boost views.group.cutout views.group.normalize views.plain loader "
-        "backbone method harmonize harmonize.structure harmonize.allocator train "
+        "backbone method harmonize harmonize.structure harmonize.allocator harmonize.prior "
+        "harmonize.prior harmonize.prior harmonize.prior train "
         "train.optimizer train.optimizer train.optimizer train.optimizer "
         "train.schedule train.schedule train.schedule train.schedule checkpoint ranks eval ");
 }
