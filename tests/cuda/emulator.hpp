@@ -386,6 +386,7 @@ inline unsigned __ballot_sync(unsigned mask, int predicate,
       "__ballot_sync", mask, predicate != 0 ? 1 : 0, gh::emulator::machine.lane(), place));
 }
 
+inline int min(int a, int b) { return std::min(a, b); }
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 // One thread runs at a time.

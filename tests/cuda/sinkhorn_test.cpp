@@ -20,6 +20,7 @@ struct Problem {
   int rows = 0, columns = 0;
   std::vector<float> logits;
   std::vector<float> prior;
+  float middle = 0;
 };
 
 struct Solution {
@@ -38,7 +39,8 @@ enum class Prior { uniform, uneven, zeros };
 Problem problem_of(int rows, int columns, Prior prior, float scale = 1) {
   std::mt19937 random(static_cast<unsigned>(rows * 1000 + columns));
   const auto uniform = [&] { return static_cast<float>(random() >> 8) / (1 << 24); };
-  Problem p{rows, columns, std::vector<float>(rows * columns), std::vector<float>(columns)};
+  Problem p{rows, columns, std::vector<float>(rows * columns),
+            std::vector<float>(columns)};
   for (float& x : p.logits) x = scale * (2 * uniform() - 1);
   double total = 0;
   for (int k = 0; k < columns; ++k) {
@@ -103,7 +105,7 @@ SinkhornCase case_of(const Problem& p, Solution& out, const SinkhornSettings& s)
   out.trace.assign(s.iterations, 0);
   out.report = {NAN, NAN, -1};
   return {p.logits.data(), p.prior.data(), out.targets.data(), &out.report, out.trace.data(),
-          p.rows, p.columns};
+          p.rows, p.columns, p.middle};
 }
 
 std::vector<Solution> in_blocks(const std::vector<Problem>& problems, const SinkhornSettings& s) {
@@ -177,6 +179,18 @@ TEST_CASE("512 samples on 100 points fit one block of sm_80, rows in registers a
   CHECK_FALSE(gh::cuda::sinkhorn_fits_block(8, 129, kLimit));
   CHECK_FALSE(gh::cuda::sinkhorn_fits_block(512, 100, 99 << 10));
   check(Way::block, problem_of(512, 100, Prior::uneven), {0.05, 5, 0, 1});
+}
+
+TEST_CASE("logits far from zero are taken relative to their middle") {
+  Problem p = problem_of(90, 20, Prior::uneven);
+  p.middle = 64;  // exp(64/0.05) has no float32, nor double
+  for (float& x : p.logits) x += p.middle;
+  const SinkhornSettings settings{0.05, 5, 0, 1};
+  for (const Way way : {Way::block, Way::linear_grid}) {
+    const Solution expected = plain_loops(p, settings), found = solve(way, p, settings);
+    CHECK(largest_difference(found.targets, expected.targets) < kTolerance);
+    CHECK(found.report.change == Approx(expected.report.change).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("several matrices of different shapes are solved in one launch, each as if alone") {

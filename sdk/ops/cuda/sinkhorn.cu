@@ -20,6 +20,11 @@ struct Exponential {
   }
 };
 
+// r before the first iteration, where that of the logits as they are is 1/K.
+__device__ float first_r(const SinkhornCase& problem, const Exponential& exponential) {
+  return exponential(problem.middle) / problem.columns;
+}
+
 Exponential exponential(double epsilon) {
   const float high = static_cast<float>(1 / epsilon);
   return {high, static_cast<float>(1 / epsilon - high)};
@@ -52,8 +57,10 @@ struct Settings {
   float tolerance, relaxation;
 };
 
+// powf() would want fifteen registers more; near the fixed point the logarithm is small, and so is
+// its error.
 __device__ float relaxed(float before, float plain, float relaxation) {
-  return before * powf(plain / before, relaxation);
+  return before * exp2f(relaxation * log2f(plain / before));
 }
 
 // Where the parts of a block's shared memory begin, in floats.
@@ -64,7 +71,8 @@ struct Layout {
   static constexpr int kStride = (kColumns * kLanes) | 8;
   static constexpr int kPartial = 0;                    // [kGroups, kStride]
   static constexpr int kR = kGroups * kStride;          // [kStride]
-  static constexpr int kSums = kR + kStride;            // [kWarps]
+  static constexpr int kPrior = kR + kStride;           // [kStride]
+  static constexpr int kSums = kPrior + kStride;        // [kWarps]
   static constexpr int kC = kSums + kWarps;             // [rows of a group, kGroups]
 };
 
@@ -118,7 +126,7 @@ __device__ void read_row(const SinkhornCase& problem, const Exponential& exponen
   for (int k = 0; k < kColumns; ++k) {
     const int column = lane + k * kLanes;
     const bool inside = row < problem.rows && column < problem.columns;
-    g[k] = inside ? exponential(problem.logits[row * problem.columns + column]) : 0.0f;
+    g[k] = inside ? exponential(problem.logits[row * problem.columns + column] - problem.middle) : 0.0f;
   }
 }
 
@@ -155,7 +163,7 @@ __device__ float column_sum(const float (&sums)[kColumns], float* shared) {
 template <int kColumns, int kHeld>
 __global__ void __launch_bounds__(kThreads, 1)
     sinkhorn_block(const Cases cases, const Settings settings) {
-  const SinkhornCase& problem = cases.items[blockIdx.x];
+  const SinkhornCase problem = cases.items[blockIdx.x];
   using Part = Layout<kColumns>;
   float* const shared = dynamic_shared<float>();
   const int lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
@@ -180,28 +188,38 @@ __global__ void __launch_bounds__(kThreads, 1)
       rest[((i - kHeld) * kColumns + k) * kThreads + threadIdx.x] = g[k];
   }
 
-  // Four threads work on a column, the first of them counts.
+  // Four threads work on a column, the first of them counts. What a column needs lies in shared
+  // memory, since registers are for the rows.
   const int column = threadIdx.x / 4;
   const bool counts = threadIdx.x % 4 == 0 && column < problem.columns;
-  const float prior = column < problem.columns ? problem.prior[column] : 0;
+  if (threadIdx.x % 4 == 0 && column < kColumns * kLanes)
+    shared[Part::kPrior + column] = column < problem.columns ? problem.prior[column] : 0;
   const bool watched = settings.tolerance > 0 || problem.trace != nullptr;
-  float before = 1.0f / problem.columns;
-  float change = 0;
   float r[kColumns];
   int iteration = 0;
   for (bool last = false; !last;) {
     const float total = column_sum(sums, shared);
-    float now = prior > 0 ? prior / total : 0.0f;
-    if (prior > 0 && settings.relaxation != 1 && iteration > 0)
-      now = relaxed(before, now, settings.relaxation);
+    float before = first_r(problem, settings.exponential), now = 0, change = 0;
+    if (counts) {
+      const float prior = shared[Part::kPrior + column];
+      if (iteration > 0) before = shared[Part::kR + column];
+      if (prior > 0) {
+        now = prior / total;
+        if (settings.relaxation != 1 && iteration > 0)
+          now = relaxed(before, now, settings.relaxation);
+        change = fabsf(now / before - 1);
+      }
+    }
     if (threadIdx.x % 4 == 0 && column < kColumns * kLanes) shared[Part::kR + column] = now;
-    change = counts && prior > 0 ? fabsf(now / before - 1) : 0.0f;
-    before = now;
     last = iteration + 1 == settings.iterations;
-    if (watched) {
+    if (watched || last) {
       change = sum_over_block(change, shared + Part::kSums);
       last = last || change < settings.tolerance;
-      if (problem.trace != nullptr && threadIdx.x == 0) problem.trace[iteration] = change;
+      if (threadIdx.x == 0) {
+        problem.report->change = change;
+        problem.report->iterations = iteration + 1;
+        if (problem.trace != nullptr) problem.trace[iteration] = change;
+      }
     } else {
       __syncthreads();
     }
@@ -214,17 +232,19 @@ __global__ void __launch_bounds__(kThreads, 1)
     const bool plain = settings.relaxation == 1 || iteration == 0 || last;
     const auto update = [&](int i, const float(&g)[kColumns]) {
       const int row = group + i * kGroups;
-      float c = share / scaled_row(g, r);
-      if (!plain) c = relaxed(shared[Part::kC + row], c, settings.relaxation);
-      if (row >= problem.rows) c = 0;
+      const bool inside = row < problem.rows;
+      const float sum = scaled_row(g, r);
+      float c = inside ? share / sum : 0;
+      if (inside && !plain) c = relaxed(shared[Part::kC + row], c, settings.relaxation);
       if (settings.relaxation != 1) {
         __syncwarp();  // all lanes have read the old one
-        if (lane == 0) shared[Part::kC + row] = c;
+        if (inside && lane == 0) shared[Part::kC + row] = c;
       }
       add_row(g, c, sums);
     };
 #pragma unroll
-    for (int i = 0; i < kHeld; ++i) update(i, held[i]);
+    for (int i = 0; i < kHeld; ++i)
+      if (i < group_rows) update(i, held[i]);
 #pragma unroll 1
     for (int i = kHeld; i < group_rows; ++i) {
       float g[kColumns];
@@ -234,13 +254,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     ++iteration;
   }
 
-  const float mass = before * column_sum(sums, shared);
-  if (!watched) change = sum_over_block(change, shared + Part::kSums);
-  const float residual =
-      max_over_block(counts ? fabsf(mass - prior) : 0.0f, shared + Part::kSums);
-  if (threadIdx.x == 0) *problem.report = {change, residual, iteration};
+  const float total = column_sum(sums, shared);
+  float residual = 0;
+  if (counts) residual = fabsf(shared[Part::kR + column] * total - shared[Part::kPrior + column]);
+  residual = max_over_block(residual, shared + Part::kSums);
+  if (threadIdx.x == 0) problem.report->residual = residual;
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) write_row(problem, group + i * kGroups, held[i], r);
+  for (int i = 0; i < kHeld; ++i)
+    if (i < group_rows) write_row(problem, group + i * kGroups, held[i], r);
 #pragma unroll 1
   for (int i = kHeld; i < group_rows; ++i) {
     float g[kColumns];
@@ -280,7 +301,8 @@ const Variant* variant_for(int rows, int columns, size_t shared_limit) {
 
 struct Linear {
   using Potential = float;  // r and c themselves
-  const float* weights;     // exp(logits/ε), in the place of the targets
+  const float* weights;     // exp((logits − middle)/ε), in the place of the targets
+  Exponential exponential;
 
   struct Sum {
     float total = 0;
@@ -295,7 +317,8 @@ struct Linear {
   __device__ static float scale(float mass, const Sum& sum) {
     return mass > 0 ? mass / sum.total : 0.0f;
   }
-  __device__ static float start(float mass) { return mass; }
+  __device__ static float first_c(int rows) { return 1.0f / rows; }
+  __device__ float first_r(const SinkhornCase& p) const { return cuda::first_r(p, exponential); }
   __device__ static float relax(float before, float plain, float relaxation) {
     return relaxed(before, plain, relaxation);
   }
@@ -335,7 +358,8 @@ struct Log {
   __device__ static double scale(float mass, const Sum& sum) {
     return mass > 0 ? log(static_cast<double>(mass)) - sum.value() : -INFINITY;
   }
-  __device__ static double start(float mass) { return log(static_cast<double>(mass)); }
+  __device__ static double first_c(int rows) { return -log(static_cast<double>(rows)); }
+  __device__ double first_r(const SinkhornCase& p) const { return first_c(p.columns); }
   __device__ static double relax(double before, double plain, float relaxation) {
     return before + relaxation * (plain - before);
   }
@@ -399,15 +423,15 @@ Arrays<Domain> arrays(void* workspace, int rows, int columns, size_t* bytes) {
 __global__ void exponentiate(const SinkhornCase problem, Exponential exponential) {
   const size_t i = size_t(blockIdx.x) * kPoints + threadIdx.x;
   if (i < size_t(problem.rows) * problem.columns)
-    problem.targets[i] = exponential(problem.logits[i]);
+    problem.targets[i] = exponential(problem.logits[i] - problem.middle);
 }
 
 template <class Domain>
-__global__ void begin(const SinkhornCase problem, Arrays<Domain> arrays) {
+__global__ void begin(const SinkhornCase problem, const Domain domain, Arrays<Domain> arrays) {
   const int i = blockIdx.x * kPoints + threadIdx.x;
   if (i == 0) *arrays.progress = {0, 0};
-  if (i < problem.rows) arrays.c[i] = Domain::start(1.0f / problem.rows);
-  if (i < problem.columns) arrays.r[i] = Domain::start(1.0f / problem.columns);
+  if (i < problem.rows) arrays.c[i] = Domain::first_c(problem.rows);
+  if (i < problem.columns) arrays.r[i] = domain.first_r(problem);
 }
 
 // partial[strip, column] of 32 columns a block; iteration −1: whether or not it is over.
@@ -533,7 +557,7 @@ cudaError_t solve_in_grid(const SinkhornCase& problem, const Settings& settings,
   const size_t finish_bytes = kFinishThreads * sizeof(float);
 
   GH_CUDA_TRY(launch(begin<Domain>, blocks(std::max(problem.rows, problem.columns), kPoints),
-                     kPoints, 0, stream, problem, room));
+                     kPoints, 0, stream, problem, domain, room));
   for (int i = 0; i < settings.iterations; ++i) {
     GH_CUDA_TRY(sums(i));
     GH_CUDA_TRY(launch(scale_columns<Domain>, 1, kFinishThreads, finish_bytes, stream, problem,
@@ -597,7 +621,7 @@ cudaError_t sinkhorn_in_grid(const SinkhornCase& problem, const SinkhornSettings
   const int64_t elements = int64_t{problem.rows} * problem.columns;
   GH_CUDA_TRY(launch(exponentiate, dim3(static_cast<unsigned>(ceil_div(elements, kPoints))),
                      kPoints, 0, stream, problem, given.exponential));
-  return solve_in_grid(problem, given, Linear{problem.targets}, workspace, stream);
+  return solve_in_grid(problem, given, Linear{problem.targets, given.exponential}, workspace, stream);
 }
 
 cudaError_t shared_memory_limit(size_t* bytes) {

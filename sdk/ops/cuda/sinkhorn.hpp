@@ -36,13 +36,14 @@ struct SinkhornCase {
   SinkhornReport* report;
   double* trace;  // [iterations] change of each, or null
   int rows, columns;
+  float middle;  // of the smallest and the largest logit; the log domain does not read it
 };
 
 // Whether one block holds a matrix in its registers and its shared memory.
 bool sinkhorn_fits_block(int rows, int columns, size_t shared_limit);
 
 // Solves cases that fit, each in one block, all iterations in one launch (of up to 16 cases).
-// exp(logits/ε) must be far from the limits of float32.
+// exp((logits − middle)/ε) must be far from the limits of float32.
 cudaError_t sinkhorn_in_blocks(std::span<const SinkhornCase> cases,
                                const SinkhornSettings& settings, size_t shared_limit,
                                cudaStream_t stream);
