@@ -40,7 +40,13 @@ struct FitRequest {
   at::Tensor indices;     // [n] int64, position of each row in the training set
   at::Tensor labels;      // [n] int64; undefined unless the component declares GH_SEES_LABELS
   Random random{0};       // the same on all ranks
+  at::Tensor table;       // [n, K] float32: tracked logits of each row, a momentum average of
+                          // AssignRequest::logits; undefined where nothing was tracked
 };
+
+// Optional: query("gh.fits_table.v1") is not null when fit() reads the table only; the host then
+// makes no pass over the data and leaves FitRequest::embeddings undefined.
+inline constexpr const char* kFitsTable = "gh.fits_table.v1";
 
 // What an assignment or a fit says about itself, for metrics and warnings.
 class GH_API AssignReport {

@@ -185,7 +185,8 @@ GH_AT(gh::FitRequest, prior, 16);
 GH_AT(gh::FitRequest, indices, 24);
 GH_AT(gh::FitRequest, labels, 32);
 GH_AT(gh::FitRequest, random, 40);
-GH_SIZE(gh::FitRequest, 96);
+GH_AT(gh::FitRequest, table, 96);
+GH_SIZE(gh::FitRequest, 104);
 
 GH_AT(gh::BackboneRequest, sample_shape, 0);
 GH_AT(gh::BackboneRequest, layers, 16);

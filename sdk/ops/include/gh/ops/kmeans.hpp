@@ -1,0 +1,71 @@
+// K-means on the CPU: Lloyd's algorithm with Euclidean distances or cosines.
+//
+//   at::Tensor start = ops::kmeans_start(x, 100, KMeansStart::plus_plus, KMeansMetric::euclidean,
+//                                        random);
+//   ops::KMeansResult found = ops::kmeans(x, start, {.iterations = 25});
+//
+// A round gives each row to its nearest centre and moves each centre to the mean of its rows.
+// Bounds on distances (Hamerly 2010; Ding et al. 2015) say which centres cannot be the nearest;
+// they are not looked at, with a margin for rounding, so that labels are those of a search through
+// all.
+//
+// Any thread; calls may overlap. The number of threads changes no bit of a result. Tensors on other
+// devices are computed on a copy, results are on the device of `x`. Nothing is differentiated.
+#pragma once
+
+#include "gh/export.hpp"
+#include "gh/random.hpp"
+#include "gh/tensor.hpp"
+
+#include <cstdint>
+
+namespace gh {
+inline namespace v1 {
+namespace ops {
+
+// Values are frozen; new ones are appended.
+enum class KMeansMetric : int {
+  euclidean = 0,
+  spherical = 1  // directions: rows and centres are scaled to unit length, the largest cosine wins.
+                 // A row of zeros has the cosine 0 with all.
+};
+
+// Values are frozen; new ones are appended.
+enum class KMeansStart : int {
+  plus_plus = 0,  // greedy k-means++: of 2 + ⌊ln K⌋ rows, drawn with probability proportional to
+                  // the squared distance to the centres so far, the one that leaves the smallest
+                  // sum of them. Where all are zero: the first row that is not yet a centre.
+  random = 1  // K different rows
+};
+
+struct KMeansOptions {
+  KMeansMetric metric = KMeansMetric::euclidean;
+  int64_t iterations = 25;  // at most, ≥ 1
+};
+
+struct KMeansResult {
+  at::Tensor centres;      // [K, D] like x
+  at::Tensor labels;       // [N] int64: the nearest of these centres, of equal ones the first
+  double objective = 0;    // Σ |x − centre|², or the sum of cosines
+  int64_t iterations = 0;  // with the one that found that labels repeat, or that no centre moved
+};
+
+// x [N, D] float32 or float64, 1 ≤ clusters ≤ N → centres [clusters, D] like x: rows of x, scaled
+// to unit length where the metric is spherical. ErrorCode::shape (also of dtypes), invalid_param
+// (clusters) and numeric (not finite) name the culprit.
+GH_API at::Tensor kmeans_start(const at::Tensor& x, int64_t clusters, KMeansStart start,
+                               KMeansMetric metric, Random random);
+
+// x as above, start [K, D] with x's dtype and device, 1 ≤ K ≤ N. Errors as above.
+//
+// A centre without rows takes the row that is farthest from its own centre, out of the mean of that
+// one; of several such centres the first takes the farthest. Where all rows lie on their centres,
+// or a centre has lost its only row in this way, it moves to the centre with the most rows. This is
+// what scikit-learn does, which leaves open which of several empty centres takes which row.
+// Spherical: rows that cancel each other leave their centre where it is.
+GH_API KMeansResult kmeans(const at::Tensor& x, const at::Tensor& start,
+                           const KMeansOptions& options = {});
+
+}  // namespace ops
+}  // namespace v1
+}  // namespace gh

@@ -1,0 +1,79 @@
+// Inner loops of K-means, compiled once for every processor, once for AVX2 and once for AVX-512.
+// Each works on one block of rows on the calling thread; kmeans_lloyd.cpp cuts a problem into them.
+//
+// Nearness is a score, larger is nearer:  score = x·c + bias,  bias = −|c|²/2, or 0 for cosines.
+// |x − c|² = |x|² + offset − 2·score with offset = 0, or 1 for cosines, where |c| = 1.
+//
+// Centres lie in panels of `vectors` vectors: [width][vectors][lanes]. Some panels are a group,
+// which is looked at or skipped as one.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace gh {
+inline namespace v1 {
+
+inline constexpr int64_t kKMeansBlock = 256;      // rows
+inline constexpr int64_t kKMeansGroups = 64;      // at most
+inline constexpr int64_t kKMeansCandidates = 32;  // at most
+
+// As wide as a T, for lanes.
+template <class T>
+using KMeansId = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+template <class T>
+struct KMeansPanel {
+  const T* centres;
+  const T* bias;           // lanes without a centre have −∞
+  const KMeansId<T>* ids;  // numbers of the centres; lanes without one have −1
+  int64_t vectors;         // 1, 2 or 3
+};
+
+// What all blocks of a round share.
+template <class T>
+struct KMeansRound {
+  const T* x;  // [N, width]
+  int64_t width;
+  const T* squares;  // [N] |x|²
+  T offset;
+
+  const KMeansPanel<T>* panels;
+  const int32_t* first_panel;  // [groups + 1]
+  int64_t groups;              // at most kKMeansGroups
+  const int32_t* group_of;     // [K]
+  const T* centres;            // [K, width], the same once more
+  const T* biases;             // [K]
+  T longest;                   // the largest |c|
+
+  // No centre of the group but the row's own is nearer than bounds − drift.
+  T* bounds;        // [N, groups]
+  const T* drift;   // [groups] how far centres of the group may have moved since the first round
+  int32_t* labels;  // [N] in and out; −1: none yet, then bounds are not read
+};
+
+template <class T>
+struct KMeansKernels {
+  int64_t lanes;
+  // Labels of rows [begin, end), at most kKMeansBlock.
+  void (*assign)(const KMeansRound<T>& round, int64_t begin, int64_t end);
+  // out[width] = Σ of the given rows
+  void (*sum)(const T* x, int64_t width, const int32_t* rows, int64_t count, double* out);
+  // squares[i] = |x_i|² for count rows from x on
+  void (*squares)(const T* x, int64_t width, int64_t count, double* squares);
+  // out[j][i] = min(nearest[i], |x_i − c_j|²) for count rows from x on and `candidates` centres;
+  // out is [candidates] at a distance of `stride`. sums[j] = Σ_i out[j][i].
+  void (*nearest)(const T* x, int64_t width, int64_t count, const T* const* centres,
+                  int64_t candidates, const T* nearest, T* out, int64_t stride, double* sums);
+};
+
+// Null where they were not compiled or this processor lacks the instructions.
+template <class T>
+const KMeansKernels<T>* avx512_kmeans_kernels();
+template <class T>
+const KMeansKernels<T>* avx2_kmeans_kernels();
+template <class T>
+const KMeansKernels<T>* portable_kmeans_kernels();
+
+}  // namespace v1
+}  // namespace gh

@@ -1,0 +1,572 @@
+#include "kmeans_lloyd.hpp"
+
+#include "gh/error.hpp"
+#include "gh/ops/parallel.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace gh {
+inline namespace v1 {
+namespace {
+
+using ops::KMeansMetric;
+
+constexpr int64_t kChunk = 512;  // rows that are summed as one
+
+int64_t cut(int64_t whole, int64_t part) { return (whole + part - 1) / part; }
+
+template <class T>
+at::Tensor room(at::IntArrayRef shape) {
+  return at::empty(shape, c10::CppTypeToScalarType<T>::value);
+}
+
+// work(begin, end) for blocks of rows.
+template <class Work>
+void for_blocks(int64_t rows, int64_t block, Work work) {
+  ops::parallel_indices(cut(rows, block),
+                        [&](int64_t i) { work(i * block, std::min(rows, (i + 1) * block)); });
+}
+
+// out[width] += sign · Σ of these rows
+struct Addition {
+  const int32_t* rows;
+  int64_t count;
+  double sign;
+  double* out;
+};
+
+// Rows are summed in chunks, chunks in their order, whoever does it.
+template <class T>
+void add_up(const T* x, int64_t width, const std::vector<Addition>& additions,
+            const KMeansKernels<T>& kernels) {
+  std::vector<Addition> chunks;
+  for (const Addition& a : additions)
+    for (int64_t b = 0; b < a.count; b += kChunk)
+      chunks.push_back({a.rows + b, std::min(kChunk, a.count - b), a.sign, a.out});
+  const int64_t count = static_cast<int64_t>(chunks.size());
+  const at::Tensor sums = room<double>({count, width});
+  double* const all = sums.data_ptr<double>();
+  ops::parallel_pieces(count, at::get_num_threads(), [&](int64_t i, int64_t) {
+    kernels.sum(x, width, chunks[i].rows, chunks[i].count, all + i * width);
+  });
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t d = 0; d < width; ++d) chunks[i].out[d] += chunks[i].sign * all[i * width + d];
+}
+
+template <class T>
+at::Tensor squares_of(const at::Tensor& x, const char* name, const KMeansKernels<T>& kernels) {
+  const int64_t width = x.size(1);
+  const at::Tensor squares = room<double>({x.size(0)});
+  for_blocks(x.size(0), kChunk, [&](int64_t begin, int64_t end) {
+    kernels.squares(x.data_ptr<T>() + begin * width, width, end - begin,
+                    squares.data_ptr<double>() + begin);
+  });
+  // Also where a square leaves T's range, as scores would.
+  const double most = static_cast<double>(std::numeric_limits<T>::max()) / 64;
+  const double* const s = squares.data_ptr<double>();
+  for (int64_t i = 0; i < x.size(0); ++i)
+    require(s[i] < most, ErrorCode::numeric, "row ", i, " of ", name,
+            " is not finite, or too large");
+  return squares;
+}
+
+template <class T>
+std::vector<double> mean_of(const at::Tensor& x, const KMeansKernels<T>& kernels) {
+  std::vector<int32_t> rows(x.size(0));
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<double> mean(x.size(1));
+  add_up(x.data_ptr<T>(), x.size(1), {{rows.data(), x.size(0), 1, mean.data()}}, kernels);
+  for (double& m : mean) m /= static_cast<double>(x.size(0));
+  return mean;
+}
+
+template <class T>
+at::Tensor moved(const at::Tensor& x, const std::vector<double>& mean, double sign) {
+  const int64_t width = x.size(1);
+  const at::Tensor out = room<T>(x.sizes());
+  const T* const from = x.data_ptr<T>();
+  T* const to = out.data_ptr<T>();
+  for_blocks(x.size(0), kChunk, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t d = 0; d < width; ++d)
+        to[i * width + d] =
+            static_cast<T>(static_cast<double>(from[i * width + d]) + sign * mean[d]);
+  });
+  return out;
+}
+
+template <class T>
+at::Tensor unit_rows(const at::Tensor& x, const at::Tensor& squares) {
+  const int64_t width = x.size(1);
+  const at::Tensor out = room<T>(x.sizes());
+  const T* const from = x.data_ptr<T>();
+  const double* const square = squares.data_ptr<double>();
+  T* const to = out.data_ptr<T>();
+  for_blocks(x.size(0), kChunk, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double scale = square[i] > 0 ? 1 / std::sqrt(square[i]) : 0;
+      for (int64_t d = 0; d < width; ++d)
+        to[i * width + d] = static_cast<T>(static_cast<double>(from[i * width + d]) * scale);
+    }
+  });
+  return out;
+}
+
+// Centres in the order of panels: each group begins with the first centre that is left and takes
+// those next to it, so that a row far from one is far from all.
+template <class T>
+std::vector<int32_t> neighbours_together(const T* centres, int64_t count, int64_t width,
+                                         int64_t group) {
+  std::vector<int32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> apart(count);
+  for (int64_t begin = 0; begin + group < count; begin += group) {
+    const T* const seed = centres + order[begin] * width;
+    ops::parallel_indices(count - begin, [&](int64_t i) {
+      const int32_t c = order[begin + i];
+      double sum = 0;
+      for (int64_t d = 0; d < width; ++d) {
+        const double e = static_cast<double>(centres[c * width + d] - seed[d]);
+        sum += e * e;
+      }
+      apart[c] = sum;
+    });
+    std::nth_element(
+        order.begin() + begin, order.begin() + begin + group - 1, order.end(),
+        [&](int32_t a, int32_t b) { return apart[a] != apart[b] ? apart[a] < apart[b] : a < b; });
+    std::sort(order.begin() + begin + group, order.end());
+  }
+  return order;
+}
+
+// Centres, and the same packed into panels.
+template <class T>
+class Centres {
+ public:
+  Centres(const at::Tensor& start, KMeansMetric metric, int64_t lanes)
+      : metric_(metric),
+        lanes_(lanes),
+        count_(start.size(0)),
+        width_(start.size(1)),
+        rows_(start.clone()),
+        biases_(count_),
+        group_of_(count_) {
+    const int64_t vectors = cut(count_, lanes_);
+    // Three vectors once where pairs leave one over: a single one keeps a register kernel waiting.
+    std::vector<int64_t> sizes(vectors / 2, 2);
+    if (vectors == 1)
+      sizes = {1};
+    else if (vectors % 2 == 1)
+      sizes.back() = 3;
+    const int64_t per_group = cut(static_cast<int64_t>(sizes.size()), kKMeansGroups);
+    packed_ = room<T>({vectors * lanes_ * width_}).zero_();
+    bias_.assign(vectors * lanes_, -std::numeric_limits<T>::infinity());
+    ids_.assign(vectors * lanes_, -1);
+    const std::vector<int32_t> order =
+        neighbours_together(data(), count_, width_, 2 * lanes_ * per_group);
+    int64_t vector = 0;
+    for (std::size_t p = 0; p < sizes.size(); vector += sizes[p++]) {
+      if (static_cast<int64_t>(p) % per_group == 0) first_panel_.push_back(static_cast<int32_t>(p));
+      const int64_t lane = vector * lanes_;
+      for (int64_t i = lane; i < std::min(count_, lane + sizes[p] * lanes_); ++i) {
+        ids_[i] = order[i];
+        group_of_[order[i]] = static_cast<int32_t>(first_panel_.size() - 1);
+      }
+      panels_.push_back({packed_.template data_ptr<T>() + lane * width_, bias_.data() + lane,
+                         ids_.data() + lane, sizes[p]});
+    }
+    first_panel_.push_back(static_cast<int32_t>(panels_.size()));
+    drift_.resize(groups());
+    moved_.resize(groups());
+    pack();
+  }
+
+  int64_t groups() const { return static_cast<int64_t>(first_panel_.size()) - 1; }
+  T* data() { return rows_.template data_ptr<T>(); }
+  const at::Tensor& rows() const { return rows_; }
+
+  void describe(KMeansRound<T>& round) {
+    round.offset = metric_ == KMeansMetric::spherical ? 1 : 0;
+    round.panels = panels_.data();
+    round.first_panel = first_panel_.data();
+    round.groups = groups();
+    round.group_of = group_of_.data();
+    round.centres = data();
+    round.biases = biases_.data();
+    round.longest = longest_;
+    round.drift = drift_.data();
+  }
+
+  // Replaces all; true where one moved.
+  bool move_to(const std::vector<double>& centres) {
+    std::vector<double> most(groups());
+    bool any = false;
+    for (int64_t j = 0; j < count_; ++j) {
+      double square = 0;
+      for (int64_t d = 0; d < width_; ++d) {
+        T& value = data()[j * width_ + d];
+        const T next = static_cast<T>(centres[j * width_ + d]);
+        const double by = static_cast<double>(next) - static_cast<double>(value);
+        square += by * by;
+        value = next;
+      }
+      any |= square > 0;
+      most[group_of_[j]] = std::max(most[group_of_[j]], std::sqrt(square));
+    }
+    for (int64_t g = 0; g < groups(); ++g) {
+      moved_[g] += most[g];
+      drift_[g] = static_cast<T>(moved_[g] * (1 + 8 * std::numeric_limits<T>::epsilon()));
+    }
+    pack();
+    return any;
+  }
+
+ private:
+  void pack() {
+    longest_ = 0;
+    std::vector<T> lengths(panels_.size());
+    ops::parallel_indices(static_cast<int64_t>(panels_.size()), [&](int64_t p) {
+      const KMeansPanel<T>& panel = panels_[p];
+      const int64_t lanes = panel.vectors * lanes_;
+      T* const to = const_cast<T*>(panel.centres);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const KMeansId<T> id = panel.ids[lane];
+        if (id < 0) continue;
+        const T* const from = data() + id * width_;
+        double square = 0;
+        for (int64_t d = 0; d < width_; ++d) {
+          to[d * lanes + lane] = from[d];
+          square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
+        }
+        biases_[id] = metric_ == KMeansMetric::spherical ? T(0) : static_cast<T>(-square / 2);
+        bias_[panel.bias - bias_.data() + lane] = biases_[id];
+        lengths[p] = std::max(lengths[p], static_cast<T>(std::sqrt(square) * 1.000001));
+      }
+    });
+    for (const T length : lengths) longest_ = std::max(longest_, length);
+  }
+
+  KMeansMetric metric_;
+  int64_t lanes_, count_, width_;
+  at::Tensor rows_, packed_;
+  std::vector<T> biases_, bias_;
+  std::vector<KMeansId<T>> ids_;
+  std::vector<int32_t> group_of_, first_panel_;
+  std::vector<KMeansPanel<T>> panels_;
+  std::vector<double> moved_;  // as drift_, exactly
+  std::vector<T> drift_;
+  T longest_ = 0;
+};
+
+template <class T>
+class Lloyd {
+ public:
+  Lloyd(const KMeansRows<T>& rows, const at::Tensor& start, KMeansMetric metric,
+        const KMeansKernels<T>& kernels)
+      : rows_(rows),
+        metric_(metric),
+        kernels_(kernels),
+        x_(rows.x.template data_ptr<T>()),
+        count_(rows.x.size(0)),
+        width_(rows.x.size(1)),
+        clusters_(start.size(0)),
+        centres_(start, metric, kernels.lanes),
+        labels_(count_, -1),
+        before_(count_, -1),
+        sums_(clusters_ * width_),
+        squares_(rows.squares.to(rows.x.scalar_type())),
+        bounds_(room<T>({count_, centres_.groups()})) {}
+
+  // True where a label changed.
+  bool assign(KMeansSearch search) {
+    before_ = labels_;
+    if (search == KMeansSearch::exhaustive) std::fill(labels_.begin(), labels_.end(), -1);
+    KMeansRound<T> round{};
+    round.x = x_;
+    round.width = width_;
+    round.squares = squares_.template data_ptr<T>();
+    centres_.describe(round);
+    round.bounds = bounds_.template data_ptr<T>();
+    round.labels = labels_.data();
+    ops::parallel_pieces(cut(count_, kKMeansBlock), at::get_num_threads(), [&](int64_t i, int64_t) {
+      kernels_.assign(round, i * kKMeansBlock, std::min(count_, (i + 1) * kKMeansBlock));
+    });
+    return labels_ != before_;
+  }
+
+  // Centres to the means of their rows; true where one moved.
+  bool update() {
+    add_members();
+    std::vector<double> next = sums_;
+    std::vector<int64_t> counts(clusters_);
+    for (int64_t j = 0; j < clusters_; ++j) counts[j] = first_[j + 1] - first_[j];
+    fill_empty(next, counts);
+    const int64_t largest = std::max_element(counts.begin(), counts.end()) - counts.begin();
+    for (int64_t j = 0; j < clusters_; ++j)
+      if (counts[j] > 0) finish(next.data() + j * width_, j, counts[j]);
+    for (int64_t j = 0; j < clusters_; ++j)
+      if (counts[j] == 0)
+        std::copy_n(next.begin() + largest * width_, width_, next.begin() + j * width_);
+    return centres_.move_to(next);
+  }
+
+  double objective() {
+    const int64_t blocks = cut(count_, kChunk);
+    std::vector<double> sums(blocks);
+    ops::parallel_indices(blocks, [&](int64_t b) {
+      for (int64_t i = b * kChunk; i < std::min(count_, (b + 1) * kChunk); ++i)
+        sums[b] += metric_ == KMeansMetric::spherical ? cosine(i) : distance(i);
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+  }
+
+  ops::KMeansResult result(int64_t iterations) {
+    ops::KMeansResult out;
+    out.objective = objective();
+    out.iterations = iterations;
+    out.centres = rows_.mean.empty() ? centres_.rows() : moved<T>(centres_.rows(), rows_.mean, 1);
+    out.labels = at::empty({count_}, at::kLong);
+    std::copy(labels_.begin(), labels_.end(), out.labels.template data_ptr<int64_t>());
+    return out;
+  }
+
+ private:
+  const T* row(int64_t i) const { return x_ + i * width_; }
+  const T* own_centre(int64_t i) { return centres_.data() + labels_[i] * width_; }
+  double distance(int64_t i) {
+    const T *const a = row(i), *const b = own_centre(i);
+    double sum = 0;
+    for (int64_t d = 0; d < width_; ++d) {
+      const double by = static_cast<double>(a[d]) - static_cast<double>(b[d]);
+      sum += by * by;
+    }
+    return sum;
+  }
+  double cosine(int64_t i) {
+    const T *const a = row(i), *const b = own_centre(i);
+    double sum = 0;
+    for (int64_t d = 0; d < width_; ++d)
+      sum += static_cast<double>(a[d]) * static_cast<double>(b[d]);
+    return sum;
+  }
+
+  // Rows by cluster, each cluster's in their order. `of(i)` < 0: in none.
+  template <class Of>
+  void sort_rows(Of of, std::vector<int64_t>& first, std::vector<int32_t>& rows) {
+    first.assign(clusters_ + 1, 0);
+    for (int64_t i = 0; i < count_; ++i)
+      if (of(i) >= 0) ++first[of(i) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    rows.resize(first.back());
+    std::vector<int64_t> next(first.begin(), first.end() - 1);
+    for (int64_t i = 0; i < count_; ++i)
+      if (of(i) >= 0) rows[next[of(i)]++] = static_cast<int32_t>(i);
+  }
+
+  // Sums follow from those before by what came and what went. A cluster where that is more than
+  // what it has is summed anew; thus what goes is never much larger than what stays, and roundings
+  // remain those of a sum.
+  void add_members() {
+    const auto now = [&](int64_t i) { return labels_[i]; };
+    const auto came = [&](int64_t i) { return labels_[i] == before_[i] ? -1 : labels_[i]; };
+    const auto went = [&](int64_t i) { return labels_[i] == before_[i] ? -1 : before_[i]; };
+    sort_rows(now, first_, members_);
+    sort_rows(came, first_came_, came_);
+    sort_rows(went, first_went_, went_);
+    std::vector<Addition> additions;
+    for (int64_t j = 0; j < clusters_; ++j) {
+      double* const sum = sums_.data() + j * width_;
+      const int64_t all = first_[j + 1] - first_[j], more = first_came_[j + 1] - first_came_[j],
+                    less = first_went_[j + 1] - first_went_[j];
+      if (more + less > all) {
+        std::fill_n(sum, width_, 0.0);
+        additions.push_back({members_.data() + first_[j], all, 1, sum});
+      } else {
+        additions.push_back({came_.data() + first_came_[j], more, 1, sum});
+        additions.push_back({went_.data() + first_went_[j], less, -1, sum});
+      }
+    }
+    add_up(x_, width_, additions, kernels_);
+  }
+
+  // See kmeans() in the header for the rule. Labels stay as they are until the next round.
+  void fill_empty(std::vector<double>& sums, std::vector<int64_t>& counts) {
+    const int64_t empty = std::count(counts.begin(), counts.end(), 0);
+    if (empty == 0) return;
+    std::vector<double> distances(count_);
+    for_blocks(count_, kChunk, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) distances[i] = distance(i);
+    });
+    std::vector<int64_t> far(count_);
+    std::iota(far.begin(), far.end(), 0);
+    std::partial_sort(far.begin(), far.begin() + empty, far.end(), [&](int64_t a, int64_t b) {
+      return distances[a] != distances[b] ? distances[a] > distances[b] : a < b;
+    });
+    if (distances[far[0]] == 0) return;
+    int64_t taken = 0;
+    for (int64_t j = 0; j < clusters_; ++j) {
+      if (first_[j + 1] > first_[j]) continue;
+      const int64_t i = far[taken++], from = labels_[i];
+      for (int64_t d = 0; d < width_; ++d) {
+        sums[from * width_ + d] -= static_cast<double>(row(i)[d]);
+        sums[j * width_ + d] = static_cast<double>(row(i)[d]);
+      }
+      --counts[from];
+      counts[j] = 1;
+    }
+  }
+
+  void finish(double* sum, int64_t cluster, int64_t count) {
+    double scale = 1 / static_cast<double>(count);
+    if (metric_ == KMeansMetric::spherical) {
+      double square = 0;
+      for (int64_t d = 0; d < width_; ++d) square += sum[d] * sum[d];
+      if (square == 0) {
+        std::copy_n(centres_.data() + cluster * width_, width_, sum);
+        return;
+      }
+      scale = 1 / std::sqrt(square);
+    }
+    for (int64_t d = 0; d < width_; ++d) sum[d] *= scale;
+  }
+
+  const KMeansRows<T>& rows_;
+  KMeansMetric metric_;
+  const KMeansKernels<T>& kernels_;
+  const T* x_;
+  int64_t count_, width_, clusters_;
+  Centres<T> centres_;
+  std::vector<int32_t> labels_, before_;
+  std::vector<int32_t> members_, came_, went_;            // by cluster
+  std::vector<int64_t> first_, first_came_, first_went_;  // of each cluster
+  std::vector<double> sums_;
+  at::Tensor squares_, bounds_;
+};
+
+}  // namespace
+
+template <class T>
+KMeansRows<T> kmeans_rows(const at::Tensor& x, KMeansMetric metric,
+                          const KMeansKernels<T>& kernels) {
+  KMeansRows<T> rows{.x = x.contiguous(), .squares = {}, .mean = {}};
+  rows.squares = squares_of(rows.x, "x", kernels);
+  if (metric == KMeansMetric::spherical) {
+    rows.x = unit_rows<T>(rows.x, rows.squares);
+    rows.squares = squares_of(rows.x, "x", kernels);
+    return rows;
+  }
+  std::vector<double> mean = mean_of(rows.x, kernels);
+  const double offset = std::inner_product(mean.begin(), mean.end(), mean.begin(), 0.0);
+  const double* const squares = rows.squares.template data_ptr<double>();
+  const double whole = std::accumulate(squares, squares + x.size(0), 0.0);
+  if (2 * offset * static_cast<double>(x.size(0)) <= whole) return rows;
+  rows.x = moved<T>(rows.x, mean, -1);
+  rows.squares = squares_of(rows.x, "x", kernels);
+  rows.mean = std::move(mean);
+  return rows;
+}
+
+template <class T>
+std::vector<int64_t> plus_plus(const KMeansRows<T>& rows, int64_t clusters, Random random,
+                               const KMeansKernels<T>& kernels) {
+  const int64_t count = rows.x.size(0), width = rows.x.size(1), blocks = cut(count, kChunk);
+  const T* const x = rows.x.template data_ptr<T>();
+  const int64_t trials =
+      std::min<int64_t>(kKMeansCandidates, 2 + static_cast<int64_t>(std::log(clusters)));
+  at::Tensor nearest = at::full({count}, std::numeric_limits<T>::infinity(), rows.x.options());
+  at::Tensor found = room<T>({trials, count});
+  std::vector<double> sums(blocks), trial_sums(blocks * trials);
+  std::vector<int64_t> chosen;
+  std::vector<char> taken(count, 0);
+
+  // The row at which the running sum of `nearest` passes a share of the whole.
+  const auto draw = [&](double whole) {
+    double left = random.uniform() * whole;
+    int64_t block = 0;
+    while (block + 1 < blocks && left >= sums[block]) left -= sums[block++];
+    const int64_t end = std::min(count, (block + 1) * kChunk);
+    const T* const n = nearest.template data_ptr<T>();
+    int64_t last = -1;  // of the rows that can be drawn; roundings may lead behind it
+    for (int64_t i = block * kChunk; i < end; ++i) {
+      if (!(n[i] > 0)) continue;
+      last = i;
+      left -= static_cast<double>(n[i]);
+      if (left < 0) break;
+    }
+    return last;
+  };
+  const auto first_free = [&] {
+    return static_cast<int64_t>(std::find(taken.begin(), taken.end(), 0) - taken.begin());
+  };
+
+  std::vector<int64_t> candidates = {random.below(count)};
+  while (true) {
+    const int64_t tried = static_cast<int64_t>(candidates.size());
+    std::vector<const T*> centres;
+    for (const int64_t c : candidates) centres.push_back(x + c * width);
+    ops::parallel_indices(blocks, [&](int64_t b) {
+      const int64_t begin = b * kChunk, end = std::min(count, begin + kChunk);
+      kernels.nearest(x + begin * width, width, end - begin, centres.data(), tried,
+                      nearest.template data_ptr<T>() + begin, found.template data_ptr<T>() + begin,
+                      count, trial_sums.data() + b * trials);
+    });
+    int64_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t t = 0; t < tried; ++t) {
+      double whole = 0;
+      for (int64_t b = 0; b < blocks; ++b) whole += trial_sums[b * trials + t];
+      if (whole < least) best = t, least = whole;
+    }
+    for (int64_t b = 0; b < blocks; ++b) sums[b] = trial_sums[b * trials + best];
+    nearest.copy_(found.select(0, best));
+    chosen.push_back(candidates[best]);
+    taken[candidates[best]] = 1;
+    if (static_cast<int64_t>(chosen.size()) == clusters) return chosen;
+
+    candidates.clear();
+    for (int64_t t = 0; t < trials && least > 0; ++t)
+      if (const int64_t row = draw(least); row >= 0) candidates.push_back(row);
+    if (candidates.empty()) candidates.push_back(first_free());
+  }
+}
+
+template <class T>
+ops::KMeansResult lloyd(const KMeansRows<T>& rows, const at::Tensor& start,
+                        const ops::KMeansOptions& options, const KMeansKernels<T>& kernels,
+                        KMeansSearch search) {
+  at::Tensor first = start.contiguous();
+  const at::Tensor squares = squares_of(first, "start", kernels);
+  if (options.metric == KMeansMetric::spherical)
+    first = unit_rows<T>(first, squares);
+  else if (!rows.mean.empty())
+    first = moved<T>(first, rows.mean, -1);
+  Lloyd<T> problem(rows, first, options.metric, kernels);
+  for (int64_t i = 1; i <= options.iterations; ++i) {
+    const bool changed = problem.assign(search);
+    if (!changed || !problem.update()) return problem.result(i);
+  }
+  problem.assign(search);
+  return problem.result(options.iterations);
+}
+
+#define GH_KMEANS(T)                                                                            \
+  template KMeansRows<T> kmeans_rows(const at::Tensor&, KMeansMetric, const KMeansKernels<T>&); \
+  template std::vector<int64_t> plus_plus(const KMeansRows<T>&, int64_t, Random,                \
+                                          const KMeansKernels<T>&);                             \
+  template ops::KMeansResult lloyd(const KMeansRows<T>&, const at::Tensor&,                     \
+                                   const ops::KMeansOptions&, const KMeansKernels<T>&,          \
+                                   KMeansSearch);
+GH_KMEANS(float)
+GH_KMEANS(double)
+#undef GH_KMEANS
+
+}  // namespace v1
+}  // namespace gh
