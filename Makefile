@@ -51,6 +51,10 @@ bench: build
 	@bench/startup.py
 	@bench/views.py
 	@bench/step.py
+	@bench/harmonize.py
+	@bench/sinkhorn.py
+	@bench/kmeans.py
+	@bench/structures.py
 	@bench/convolution.py
 	@bench/ddp.py
 	@if [ -n "$$GH_CIFAR100" ]; then bench/end_to_end.py; else echo "bench/end_to_end.py left out: GH_CIFAR100 names no CIFAR-100"; fi

@@ -42,7 +42,7 @@ RATES = {"resnet18": 1e-4, "resnet50": 1e-12}
 def read_safetensors(file):
     """name → tensor, without a package: a length, a JSON header, raw numbers."""
     import torch
-    dtypes = {"F32": torch.float32, "I64": torch.int64}
+    dtypes = {"F32": torch.float32, "F64": torch.float64, "I64": torch.int64}
     content = bytearray(pathlib.Path(file).read_bytes())
     begin = 8 + int.from_bytes(content[:8], "little")
     out = {}

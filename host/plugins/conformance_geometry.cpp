@@ -102,8 +102,10 @@ ComponentPtr<Allocator> ready(const Make<Allocator>& make, uint32_t flags, Findi
   if (allocator->fit_every() <= 0) return allocator;
   out.part("fit");
   FitRequest request;
-  request.embeddings = unit_rows(kDataSet, at::kFloat, 3);
+  const at::Tensor embeddings = unit_rows(kDataSet, at::kFloat, 3);
   request.points = unit_rows(kPoints, at::kDouble, 4);
+  request.table = embeddings.matmul(request.points.to(at::kFloat).t());
+  if (!allocator->query(kFitsTable)) request.embeddings = embeddings;
   request.prior = at::full({kPoints}, 1.0 / kPoints, at::kDouble);
   request.indices = at::arange(kDataSet, at::kLong);
   if (flags & GH_SEES_LABELS) request.labels = request.indices.remainder(kPoints);
@@ -116,6 +118,19 @@ ComponentPtr<Allocator> ready(const Make<Allocator>& make, uint32_t flags, Findi
                fmt::format("expected finite centres [{}, {}] or none, found {}", kPoints, kWidth,
                            describe(centres)));
   return allocator;
+}
+
+void check_pairs(Allocator& allocator, const AssignRequest& first, Findings& out) {
+  void* const paired = allocator.query(PairedAllocator::kId);
+  if (!paired) return;
+  out.part("assign_both");
+  AssignRequest second = first;
+  second.logits = first.logits.flip(0);
+  Quiet report;
+  const auto [a, b] = static_cast<PairedAllocator*>(paired)->assign_both(first, second, report);
+  out.expect(identical(a, allocator.assign(first, report)) &&
+                 identical(b, allocator.assign(second, report)),
+             "expected the targets that assign() gives each view, found others");
 }
 
 void check_differentiable(Allocator& allocator, AssignRequest request, Findings& out) {
@@ -178,6 +193,7 @@ void check_allocator(const Make<Allocator>& make, uint32_t flags, Findings& out)
       out.expect(identical(targets, second->assign(request, report)),
                  "expected the same targets from another instance, found others");
   }
+  check_pairs(*first, request, out);
   check_differentiable(*first, request, out);
 }
 

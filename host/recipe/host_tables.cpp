@@ -134,6 +134,9 @@ constexpr Param kNormalize[] = {
 };
 
 constexpr Param kHarmonize[] = {
+    gh::choice("mode", "reference", "reference|paper",
+               "what the published code computes, or the formulas as printed: paper changes the "
+               "defaults of logits, allocate, track, directions, ramp and warm_up_momentum"),
     gh::integer("warm_up", "0", "training without GH at the start").at_least(0).in("epochs"),
     gh::integer("ramp", "10", "from zero to full weight after the warm-up")
         .at_least(0)
@@ -141,12 +144,34 @@ constexpr Param kHarmonize[] = {
     gh::real("weight", "1.0", "weight of the GH term in the loss").at_least(0),
     gh::real("temperature", "0.1", "temperature of the softmax over the structure's points")
         .above(0),
-    gh::real("momentum", "0.999", "momentum of the tracked prior").at_least(0).below(1),
-    gh::real("warm_up_momentum", "0.9", "momentum of the tracked prior during the warm-up")
+    gh::choice("logits", "unit", "unit|cosine",
+               "products of embedding and points, scaled to rows of length 1, or their cosines"),
+    gh::choice("allocate", "logits", "logits|log-softmax", "what the allocator is shown"),
+    gh::choice("track", "logits", "logits|softmax", "what is averaged for each sample"),
+    gh::choice("directions", "both", "both|one",
+               "each view learns from the targets of the other, or only the first from the second"),
+    gh::choice("targets", "bi-level", "bi-level|joint",
+               "targets are constants, or gradients flow through the allocation, too"),
+    gh::choice("apply", "loss", "loss|projector",
+               "a term of the loss, or a fixed layer between the embedding and the method's loss"),
+    gh::real("momentum", "0.999", "momentum of what is tracked").at_least(0).below(1),
+    gh::real("warm_up_momentum", "0.9", "momentum of what is tracked during the warm-up")
         .at_least(0)
         .below(1),
-    gh::integer("refresh", "20", "between refreshes of the prior").at_least(1).in("epochs"),
-    gh::choice("prior", "tracked", "tracked|uniform", "marginal the allocator has to meet"),
+    gh::integer("track_from", "1", "the first that is tracked").at_least(1).in("epochs"),
+};
+constexpr Param kTrackedPrior[] = {
+    gh::integer("refresh", "20", "between refreshes").at_least(1).in("epochs"),
+    gh::choice("refresh_at", "batch", "batch|epoch",
+               "small sets: after every batch of an epoch that refreshes; large sets: once, at the "
+               "end of the epoch before"),
+    gh::real("floor", "0.0", "added to each point's count").at_least(0).in("samples"),
+};
+constexpr Param kOraclePrior[] = {
+    gh::real("temperature", "1.0", "shares are class sizes to the power of 1/temperature").above(0),
+};
+constexpr Param kFilePrior[] = {
+    gh::path("file", nullptr, "a share for each point: a JSON list, or numbers one a line"),
 };
 
 constexpr Param kTrain[] = {
@@ -338,6 +363,43 @@ TableSpec make_views() {
   return views;
 }
 
+// The formulas as printed are other defaults for some keys.
+Table expand_mode(const Table& written) {
+  const Value* mode = written.find("mode");
+  const std::string* name = mode ? mode->as<std::string>() : nullptr;
+  if (!name || *name != "paper") return written;
+  Table out = written;
+  const auto by_default = [&](const char* key, auto value) {
+    if (!out.find(key)) out.set(key, Value{std::move(value), mode->source});
+  };
+  by_default("logits", std::string("cosine"));
+  by_default("allocate", std::string("log-softmax"));
+  by_default("track", std::string("softmax"));
+  by_default("directions", std::string("one"));
+  by_default("ramp", int64_t{0});
+  by_default("warm_up_momentum", 0.999);
+  return out;
+}
+
+TableSpec make_harmonize() {
+  TableSpec prior = tagged(
+      "prior", "tracked", "Shares of the samples that the points are to receive",
+      {{"tracked", "as the samples are found to lean", read_schema(kTrackedPrior)},
+       {"uniform", "the same for all", {}},
+       {"oracle", "the class sizes, which training should not know", read_schema(kOraclePrior)},
+       {"file", "given", read_schema(kFilePrior)}});
+  TableSpec out = host("harmonize", Presence::optional,
+                       "Geometric Harmonization; without the table the plain method runs",
+                       read_schema(kHarmonize),
+                       {component("structure", GH_KIND_STRUCTURE, Presence::required,
+                                  "Points the samples are drawn to"),
+                        component("allocator", GH_KIND_ALLOCATOR, Presence::required,
+                                  "Which sample goes to which point"),
+                        std::move(prior)});
+  out.expand = expand_mode;
+  return out;
+}
+
 TableSpec make_layout() {
   TableSpec optimizer =
       tagged("optimizer", "", "How gradients move the weights",
@@ -360,13 +422,7 @@ TableSpec make_layout() {
                component("backbone", GH_KIND_BACKBONE, Presence::required, "The encoder",
                          read_schema(kBackbone)),
                component("method", GH_KIND_SSL, Presence::required, "What the encoder learns from"),
-               host("harmonize", Presence::optional,
-                    "Geometric Harmonization; without the table the plain method runs",
-                    read_schema(kHarmonize),
-                    {component("structure", GH_KIND_STRUCTURE, Presence::required,
-                               "Points the samples are drawn to"),
-                     component("allocator", GH_KIND_ALLOCATOR, Presence::required,
-                               "Which sample goes to which point")}),
+               make_harmonize(),
                host("train", Presence::required, "How long, how fast, in which precision",
                     read_schema(kTrain), {std::move(optimizer), std::move(schedule)}),
                host("checkpoint", Presence::implied, "When to save; changes no number",
@@ -376,185 +432,6 @@ TableSpec make_layout() {
                component("eval", GH_KIND_EVALUATOR, Presence::list,
                          "An evaluation; any number of them", read_schema(kEval))});
 }
-
-// ---- rules across tables ----
-
-template <class T>
-const T* get(const Table& resolved, std::string_view path) {
-  const Value* value = find_path(resolved, path);
-  return value ? value->as<T>() : nullptr;
-}
-
-void gh_starts_before_the_end(const Table& resolved, Diagnostics& out) {
-  const int64_t* warm_up = get<int64_t>(resolved, "harmonize.warm_up");
-  const int64_t* epochs = get<int64_t>(resolved, "train.epochs");
-  if (!warm_up || !epochs || *warm_up < *epochs) return;
-  out.error(locate(resolved, "harmonize.warm_up"), "harmonize.warm_up",
-            fmt::format("expected less than train.epochs = {}, got {}: GH would never start",
-                        *epochs, *warm_up));
-}
-
-void two_stages_need_gh(const Table& resolved, Diagnostics& out) {
-  const std::string* id = get<std::string>(resolved, "train.schedule.id");
-  if (!id || *id != "gh-two-stage" || resolved.find("harmonize")) return;
-  out.error(locate(resolved, "train.schedule.id"), "train.schedule.id",
-            "schedule \"gh-two-stage\" needs the table [harmonize], which is absent");
-}
-
-void nesterov_needs_momentum(const Table& resolved, Diagnostics& out) {
-  const bool* nesterov = get<bool>(resolved, "train.optimizer.nesterov");
-  const double* momentum = get<double>(resolved, "train.optimizer.momentum");
-  if (!nesterov || !*nesterov || !momentum || *momentum > 0) return;
-  out.error(locate(resolved, "train.optimizer.nesterov"), "train.optimizer.nesterov",
-            "needs momentum above 0, got 0");
-}
-
-void moments_of_evaluation_happen(const Table& resolved, Diagnostics& out) {
-  const Array* evals = get<Array>(resolved, "eval");
-  const int64_t* warm_up = get<int64_t>(resolved, "harmonize.warm_up");
-  const bool gh = resolved.find("harmonize");
-  for (std::size_t i = 0; evals && i < evals->size(); ++i) {
-    const std::string key = fmt::format("eval.{}.when", i);
-    const Array* when = get<Array>(resolved, key);
-    if (!when) continue;
-    if (when->empty())
-      out.error(locate(resolved, key), key, "names no moment, so it would never run");
-    std::vector<std::string> seen;
-    for (const Value& moment : *when) {
-      const std::string& text = *moment.as<std::string>();
-      if (std::count(seen.begin(), seen.end(), text))
-        out.error(moment.source, key, fmt::format("names \"{}\" twice", text));
-      seen.push_back(text);
-      if (text != "warm-up") continue;
-      if (!gh)
-        out.error(moment.source, key, "\"warm-up\" needs the table [harmonize], which is absent");
-      else if (warm_up && *warm_up < 1)
-        out.error(moment.source, key, "\"warm-up\" needs harmonize.warm_up of at least 1, got 0");
-    }
-  }
-}
-
-// Calls `check` with path and table of every view group and of what evaluators see.
-template <class Check>
-void for_each_view(const Table& resolved, Check check) {
-  const Array* groups = get<Array>(resolved, "views.group");
-  for (std::size_t i = 0; groups && i < groups->size(); ++i)
-    if (const Table* group = (*groups)[i].as<Table>())
-      check(fmt::format("views.group.{}", i), *group);
-  if (const Table* plain = get<Table>(resolved, "views.plain")) check("views.plain", *plain);
-}
-
-void there_are_views(const Table& resolved, Diagnostics& out) {
-  const Array* groups = get<Array>(resolved, "views.group");
-  if (groups && groups->empty())
-    out.error(locate(resolved, "views.group"), "views.group", "there are no views");
-}
-
-void lists_of_views_have_their_length(const Table& resolved, Diagnostics& out) {
-  struct Length {
-    const char* key;
-    std::size_t length;
-  };
-  constexpr Length kLengths[] = {{"crop.scale", 2},     {"crop.ratio", 2},  {"blur.sigma", 2},
-                                 {"boost.strength", 2}, {"cutout.fill", 3}, {"normalize.mean", 3},
-                                 {"normalize.std", 3}};
-  for_each_view(resolved, [&](const std::string& path, const Table&) {
-    for (const auto& [key, length] : kLengths) {
-      const std::string full = join_path(path, key);
-      const Array* list = get<Array>(resolved, full);
-      if (!list) continue;
-      if (list->size() != length) {
-        out.error(locate(resolved, full), full,
-                  fmt::format("expected {} numbers, got {}", length, list->size()));
-      } else if (length == 2) {
-        const double *low = (*list)[0].as<double>(), *high = (*list)[1].as<double>();
-        if (low && high && *low > *high)
-          out.error(
-              locate(resolved, full), full,
-              fmt::format("the first must not exceed the second, got {} and {}", *low, *high));
-      }
-    }
-  });
-}
-
-void a_centre_is_no_larger_than_the_picture(const Table& resolved, Diagnostics& out) {
-  for_each_view(resolved, [&](const std::string& path, const Table& view) {
-    const int64_t* side = get<int64_t>(resolved, path + ".crop.short_side");
-    const Value* size = view.find("size");
-    if (!side || !size || !size->as<int64_t>() || *side >= *size->as<int64_t>()) return;
-    out.error(locate(resolved, path + ".crop.short_side"), path + ".crop.short_side",
-              fmt::format("expected at least size = {}, got {}", *size->as<int64_t>(), *side));
-  });
-}
-
-void operations_on_pictures_have_a_size(const Table& resolved, Diagnostics& out) {
-  for_each_view(resolved, [&](const std::string& path, const Table& view) {
-    if (view.find("size")) return;
-    for (const Entry& e : view.entries()) {
-      if (!e.value.as<Table>()) continue;
-      out.error(e.value.source, join_path(path, e.key),
-                "needs the key 'size' beside it, the side of the square in pixels");
-      return;
-    }
-  });
-}
-
-void the_long_tail_has_what_its_law_reads(const Table& resolved, Diagnostics& out) {
-  const std::string* law = get<std::string>(resolved, "data.longtail.law");
-  if (!law) return;
-  const std::string wanted = *law == "counts" ? "counts" : *law == "file" ? "file" : "ratio";
-  for (const std::string key : {"ratio", "counts", "file"}) {
-    const std::string path = "data.longtail." + key;
-    const bool given = find_path(resolved, path) != nullptr;
-    if (given == (key == wanted)) continue;
-    out.error(locate(resolved, given ? path : "data.longtail"), path,
-              given ? fmt::format("law \"{}\" does not read it; remove it or change the law", *law)
-                    : fmt::format("missing; law \"{}\" needs it", *law));
-  }
-}
-
-void a_batch_has_whole_parts(const Table& resolved, Diagnostics& out) {
-  const int64_t* batch = get<int64_t>(resolved, "train.batch");
-  const int64_t* parts = get<int64_t>(resolved, "train.accumulate");
-  if (!batch || !parts || *batch % *parts == 0) return;
-  out.error(locate(resolved, "train.accumulate"), "train.accumulate",
-            fmt::format("expected a divisor of train.batch = {}, got {}", *batch, *parts));
-}
-
-void a_device_is_known(const Table& resolved, Diagnostics& out) {
-  const std::string* device = get<std::string>(resolved, "train.device");
-  const std::string* autocast = get<std::string>(resolved, "train.autocast");
-  if (!device || !autocast) return;
-  const bool numbered = device->starts_with("cuda:") && device->size() > 5 &&
-                        device->find_first_not_of("0123456789", 5) == std::string::npos;
-  if (*device != "cpu" && *device != "cuda" && *device != "auto" && !numbered)
-    out.error(
-        locate(resolved, "train.device"), "train.device",
-        fmt::format("expected \"cpu\", \"cuda\", \"cuda:N\" or \"auto\", got \"{}\"", *device));
-  if (*device == "cpu" && *autocast != "off")
-    out.error(locate(resolved, "train.autocast"), "train.autocast",
-              "is for CUDA devices; on a CPU it would be slower than float32");
-}
-
-void run_has_a_name(const Table& resolved, Diagnostics& out) {
-  const std::string* name = get<std::string>(resolved, "name");
-  if (name && name->empty())
-    out.error(locate(resolved, "name"), "name", "expected a name, got the string \"\"");
-}
-
-using Rule = void (*)(const Table& resolved, Diagnostics& out);
-constexpr Rule kRules[] = {run_has_a_name,
-                           there_are_views,
-                           lists_of_views_have_their_length,
-                           a_centre_is_no_larger_than_the_picture,
-                           operations_on_pictures_have_a_size,
-                           the_long_tail_has_what_its_law_reads,
-                           gh_starts_before_the_end,
-                           two_stages_need_gh,
-                           a_batch_has_whole_parts,
-                           a_device_is_known,
-                           nesterov_needs_momentum,
-                           moments_of_evaluation_happen};
 
 // ---- listing ----
 
@@ -626,10 +503,6 @@ const TableSpec* find_layout(std::string_view path) {
         after_index == std::string_view::npos ? std::string_view{} : path.substr(after_index + 1);
   }
   return at;
-}
-
-void check_rules(const Table& resolved, Diagnostics& out) {
-  for (const Rule rule : kRules) rule(resolved, out);
 }
 
 const std::vector<HostTable>& host_tables() {

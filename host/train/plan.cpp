@@ -6,15 +6,32 @@ namespace gh::host {
 namespace {
 
 HarmonizePlan read_harmonize(const Recipe& recipe) {
-  HarmonizePlan plan;
+  using Plan = HarmonizePlan;
+  const auto is = [&](const char* key, const char* value) {
+    return recipe.text(std::string("harmonize.") + key) == value;
+  };
+  Plan plan;
   plan.tracker.warm_up = recipe.integer("harmonize.warm_up");
+  plan.tracker.first_epoch = recipe.integer("harmonize.track_from") - 1;
   plan.tracker.momentum = recipe.real("harmonize.momentum");
   plan.tracker.warm_up_momentum = recipe.real("harmonize.warm_up_momentum");
-  plan.tracker.refresh = recipe.integer("harmonize.refresh");
   plan.ramp = recipe.integer("harmonize.ramp");
   plan.weight = recipe.real("harmonize.weight");
   plan.temperature = recipe.real("harmonize.temperature");
-  plan.track_prior = recipe.text("harmonize.prior") == "tracked";
+  plan.logits = is("logits", "unit") ? Plan::Logits::unit : Plan::Logits::cosine;
+  plan.allocate = is("allocate", "logits") ? Plan::Allocate::logits : Plan::Allocate::log_softmax;
+  plan.track = is("track", "logits") ? Plan::Track::logits : Plan::Track::softmax;
+  plan.directions = is("directions", "both") ? Plan::Directions::both : Plan::Directions::one;
+  plan.targets = is("targets", "joint") ? Plan::Targets::joint : Plan::Targets::bi_level;
+  plan.apply = is("apply", "projector") ? Plan::Apply::projector : Plan::Apply::loss;
+  if (is("prior.id", "tracked")) {
+    plan.tracker.refresh = recipe.integer("harmonize.prior.refresh");
+    plan.tracker.floor = recipe.real("harmonize.prior.floor");
+    if (is("prior.refresh_at", "epoch"))
+      plan.tracker.refresh_at = TrackerPlan::Refresh::epoch_before;
+  } else {
+    plan.prior = is("prior.id", "uniform") ? Plan::Prior::uniform : Plan::Prior::given;
+  }
   return plan;
 }
 

@@ -2,6 +2,8 @@
 
 #include "data/known_sets.hpp"
 #include "eval/evaluation.hpp"
+#include "harmonize/given_prior.hpp"
+#include "harmonize/pictures.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks.hpp"
 #include "recipe/difference.hpp"
@@ -270,13 +272,14 @@ class Session {
     RecipeComplaints structure(recipe_, "harmonize.structure", problems);
     components_.structure.ask("check", &Structure::check, width, structure);
     if (problems.has_errors()) return;
-    const at::Tensor points = components_.structure.ask(
+    at::Tensor points = components_.structure.ask(
         "points", &Structure::points, width, Random(stream_key(plan_.seed, "harmonize.structure")));
     require(points.defined() && points.dim() == 2 && points.size(1) == width && points.size(0) >= 2,
             ErrorCode::shape, "the structure must give at least two points of width ", width);
     certificate_ = certify(points);
     require(certificate_.norm_error < 1e-6, ErrorCode::numeric,
             "the structure's points are not of unit length: off by ", certificate_.norm_error);
+    process_.ranks->broadcast({&points, 1});  // machines may round differently
     AllocatorFacts facts{
         .points = points.size(0), .width = width, .batch = plan_.batch, .samples = train_.size()};
     if (components_.allocator.sees_labels && train_.class_counts().defined())
@@ -287,13 +290,39 @@ class Session {
     HarmonizePlan plan = *plan_.harmonize;
     plan.learnable = components_.structure.ask("learnable", &Structure::learnable);
     plan.allocator_name = components_.allocator.name;
-    harmonizer_.emplace(plan, points, *components_.allocator,
-                        components_.allocator.sees_labels ? train_.targets() : at::Tensor(),
-                        train_.size(), at::TensorOptions(plan_.dtype).device(process_.device),
-                        [this](std::string_view name, double value) { host_.log(name, value); });
+    if (plan.prior == HarmonizePlan::Prior::given)
+      plan.given_prior = given_prior(points.size(0), problems);
+    if (const std::string text = coverage_warning(points.size(0), plan_.batch); !text.empty())
+      host_.say(Severity::warning, text);
+    harmonizer_.emplace(
+        plan, points, *components_.allocator,
+        Harmonizer::Labels{
+            .for_allocator = components_.allocator.sees_labels ? train_.targets() : at::Tensor(),
+            .for_statistics = classes()},
+        train_.size(), at::TensorOptions(plan_.dtype).device(process_.device),
+        [this](std::string_view name, double value) { host_.log(name, value); });
     if (plan_.world > 1)
       harmonizer_->share(process_.ranks->rank(),
                          [this](const at::Tensor& rows) { return host_.all_gather(rows); });
+  }
+
+  // Of each training sample, undefined where there are none.
+  at::Tensor classes() const {
+    return train_.target_kind() == TargetKind::classes ? train_.targets() : at::Tensor();
+  }
+
+  at::Tensor given_prior(int64_t points, Diagnostics& problems) {
+    const bool oracle = recipe_.text("harmonize.prior.id") == "oracle";
+    try {
+      if (!oracle) return read_prior(recipe_.text("harmonize.prior.file"), points);
+      require(classes().defined(), ErrorCode::invalid_param, "the data have no classes");
+      return oracle_prior(train_.class_counts(), points,
+                          recipe_.real("harmonize.prior.temperature"));
+    } catch (const Error& error) {
+      const std::string key = oracle ? "harmonize.prior.id" : "harmonize.prior.file";
+      problems.error(locate(recipe_.resolved, key), key, error.what());
+      return {};
+    }
   }
 
   EvalFacts eval_facts(int64_t width) {
@@ -486,7 +515,45 @@ class Session {
       directory.write_result(
           {{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}},
           pictures);
+    if (harmonizer_) write_harmony(directory, trainer.epochs_done());
     return finished;
+  }
+
+  void write_harmony(RunDirectory& directory, int64_t epochs_done) {
+    nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
+    const auto metric = [&](const char* name, double value, const char* definition) {
+      metrics.push_back(
+          {{"name", name}, {"value", json_number(value)}, {"definition", definition}});
+    };
+    const SurrogateStatistics now = harmonizer_->statistics();
+    metric("points_effective", now.effective,
+           "exp of the entropy of the shares of samples: as many points, were all equal");
+    metric("points_dead", static_cast<double>(now.dead), "points to which no sample leans");
+    metric("prior_tv_uniform", now.prior_from_uniform.total_variation,
+           "total variation between the prior and a uniform one, 0 … 1");
+    if (now.has_classes) {
+      metric("prior_tv_classes", now.prior_from_classes.total_variation,
+             "total variation between the prior and the class sizes, both sorted, half a sample "
+             "added to each entry");
+      metric("surrogate_nmi", now.agreement.nmi_arithmetic,
+             "mutual information of the samples' points and classes over the arithmetic mean of "
+             "both entropies; points by the momentum table, training set");
+      metric("surrogate_purity", now.agreement.purity,
+             "share of samples whose class is the commonest one at their point");
+    }
+    std::vector<RunDirectory::Picture> pictures;
+    for (HarmonyPicture& p : draw_harmony(*harmonizer_, classes()))
+      pictures.push_back(
+          {std::move(p.name), std::move(p.caption), std::move(p.mime), std::move(p.bytes)});
+    directory.write_result({{"evaluator", "harmonize"},
+                            {"slot", "harmonize"},
+                            {"moment", "end"},
+                            {"epoch", epochs_done},
+                            {"label", label("end", epochs_done)},
+                            {"data", train_.fingerprint()},
+                            {"seed", plan_.seed},
+                            {"metrics", metrics}},
+                           pictures);
   }
 
   std::string label(const std::string& moment, int64_t epochs_done) const {
@@ -508,7 +575,7 @@ class Session {
            .plain_views = plan_.plain_views,
            .loader = plan_.loader,
            .points = harmonizer_ ? harmonizer_->points().detach().to(at::kFloat) : at::Tensor(),
-           .prior = harmonizer_ ? harmonizer_->tracker().prior() : at::Tensor(),
+           .prior = harmonizer_ ? harmonizer_->prior() : at::Tensor(),
            .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
           slot.id);
       components_.evaluators[i].ask("evaluate", &Evaluator::evaluate, evaluation);

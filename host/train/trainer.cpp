@@ -18,6 +18,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 namespace gh::host {
 namespace {
@@ -58,16 +59,19 @@ void visit_generators(State& state, at::Device device) {
 }  // namespace
 
 // The calls of SslMethod::step that make one optimiser step.
-class Trainer::StepRun final : public Step {
+class Trainer::StepRun final : public Step, public Projection {
  public:
   StepRun(Trainer& trainer, int64_t calls) : trainer_(trainer), calls_(calls) {}
 
   void begin_call(const LoadedBatch& batch) {
     batch_ = &batch;
-    called_ = false;
+    called_ = projected_ = false;
   }
   void end_call() const {
     require(called_, ErrorCode::internal, "the method's step() never called backward()");
+    require(projected_ || !projects(), ErrorCode::unsupported,
+            "the method never asked for project(), so harmonize.apply = \"projector\" would change "
+            "nothing");
   }
 
   void backward(const at::Tensor& loss) override {
@@ -102,7 +106,14 @@ class Trainer::StepRun final : public Step {
     reduced_ = false;
     total_.reset();
   }
-  void* query(const char*) override { return nullptr; }
+  void* query(const char* id) override {
+    return std::string_view(id) == Projection::kId && projects() ? static_cast<Projection*>(this)
+                                                                 : nullptr;
+  }
+  at::Tensor project(const at::Tensor& z) override {
+    projected_ = true;
+    return trainer_.parts_.harmonizer->project(z, batch_->epoch);
+  }
 
   // Gradients become the unscaled mean over ranks; votes their sum.
   void finish(std::span<double> votes) {
@@ -118,11 +129,16 @@ class Trainer::StepRun final : public Step {
   const LoadedBatch& batch() const { return *batch_; }
 
  private:
+  bool projects() const {
+    return trainer_.parts_.harmonizer && trainer_.parts_.harmonizer->projects(batch_->epoch);
+  }
+
   Trainer& trainer_;
   int64_t calls_;
   const LoadedBatch* batch_ = nullptr;
   at::Tensor total_;
   bool called_ = false;
+  bool projected_ = false;
   bool reduced_ = false;
 };
 
@@ -326,7 +342,13 @@ void Trainer::end_epoch(double rate, const Pace& pace) {
     parts_.host.say(Severity::warning,
                     "[views] has boosted operations, but the method publishes no \"strength\": "
                     "every sample has weight 0");
+  std::optional<SurrogateStatistics> surrogates;
+  if (parts_.harmonizer) surrogates = parts_.harmonizer->end_epoch(position_.epochs);
   parts_.host.metrics().reduce(parts_.host.ranks());
+  if (surrogates && parts_.harmonizer->weight(position_.epochs) > 0)
+    for (const std::string& text :
+         watch_.look(*surrogates, parts_.host.metrics().mean("allocator_residual")))
+      parts_.host.say(Severity::warning, text);
   if (!replayed_) write_metrics(rate, pace);
 }
 
@@ -341,10 +363,15 @@ void Trainer::fit_allocator(int64_t epoch) {
   if (!parts_.harmonizer || !parts_.harmonizer->wants_fit(epoch)) return;
   const at::Tensor indices =
       stage_samples_.defined() ? stage_samples_ : at::arange(parts_.data.size(), at::kLong);
-  const at::Tensor z = parts_.host.embed_all("plain", [&](const at::Tensor& x) {
-    return parts_.method.ask("embed", &SslMethod::embed, x);
-  });
-  parts_.harmonizer->fit(z.to(at::kFloat), indices, parts_.host.random("allocator.fit"));
+  at::Tensor z;
+  if (!parts_.harmonizer->fits_table())
+    z = parts_.host
+            .embed_all("plain",
+                       [&](const at::Tensor& x) {
+                         return parts_.method.ask("embed", &SslMethod::embed, x);
+                       })
+            .to(at::kFloat);
+  parts_.harmonizer->fit(z, indices, parts_.host.random("allocator.fit"));
 }
 
 // ---- steps ----

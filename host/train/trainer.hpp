@@ -4,6 +4,7 @@
 #pragma once
 
 #include "harmonize/harmonizer.hpp"
+#include "harmonize/harmony_watch.hpp"
 #include "ranks/gradient_reducer.hpp"
 #include "recipe/recipe.hpp"
 #include "run/checkpoint_store.hpp"
@@ -117,6 +118,7 @@ class Trainer {
   std::set<std::string> skipped_;                            // reasons already told
   int64_t skipped_now_ = 0;                                  // in this epoch
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+  HarmonyWatch watch_;
   bool stopping_ = false;            // a signal asked for it, and all ranks know
   std::optional<int64_t> replayed_;  // step at which a replay stops
   std::optional<StepExamination> examination_;

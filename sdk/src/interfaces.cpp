@@ -11,6 +11,7 @@ Params::~Params() = default;
 State::~State() = default;
 Host::~Host() = default;
 
+Projection::~Projection() = default;
 Step::~Step() = default;
 Stages::~Stages() = default;
 Trainables::~Trainables() = default;
@@ -43,6 +44,7 @@ bool Structure::learnable() const { return false; }
 void* Structure::query(const char*) { return nullptr; }
 
 AssignReport::~AssignReport() = default;
+PairedAllocator::~PairedAllocator() = default;
 Allocator::~Allocator() = default;
 void Allocator::check(const AllocatorFacts&, Complaints&) const {}
 int64_t Allocator::fit_every() const { return 0; }

@@ -176,7 +176,7 @@ train = { epochs = 3, batch = 80, threads = 1, optimizer = { id = "sgd", lr = 0.
         self.assertIn("train: ", self.ghhost("data", "check", SOURCE / "recipes/toy.toml").stdout)
 
     def test_recipes_of_the_plugins_are_valid(self):
-        for recipe in sorted((SOURCE / "plugins/datasets").glob("*/recipe.toml")):
+        for recipe in sorted((SOURCE / "plugins").glob("*/*/*.toml")):
             self.ghhost("check", recipe)
 
 

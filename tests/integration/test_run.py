@@ -32,7 +32,8 @@ class Reproducibility(GhhostCase):
         with_gh = self.metrics(self.run_toy("a"))
         self.ghhost("run", TOY, "train.epochs=10", "~harmonize", 'eval.0.when=["end"]', "--out", self.dir / "b")
         without = self.metrics(self.dir / "b")
-        self.assertEqual(with_gh[:5], without[:5])
+        for a, b in zip(with_gh[:5], without[:5]):  # GH adds columns about what it watches
+            self.assertEqual({key: a[key] for key in b}, b)
         self.assertNotEqual(with_gh[5]["loss"], without[5]["loss"])
 
 
@@ -52,7 +53,7 @@ class RunDirectory(GhhostCase):
         self.assertEqual(data["class_counts"][0] // data["class_counts"][3], 16)
         self.assertEqual(self.status(run)["state"], "finished")
         self.assertEqual(len(self.metrics(run)), 10)
-        self.assertEqual(len(list((run / "results").glob("*.json"))), 2)
+        self.assertEqual(len(list((run / "results").glob("*.json"))), 3)
 
     def test_an_existing_directory_is_never_overwritten(self):
         run = self.run_toy("a")
@@ -176,7 +177,7 @@ class Plugins(GhhostCase):
     def test_list_runs_no_plugin_code_and_names_components(self):
         listed = json.loads(self.ghhost("plugins", "list", "--json").stdout)
         provided = [component for file in listed for component in file.get("provides", [])]
-        for component in ("ssl/simclr", "structure/orthogonal", "structure/etf", "allocator/sinkhorn", "dataset/toy2d",
+        for component in ("ssl/simclr", "ssl/focal", "structure/orthogonal", "structure/etf", "allocator/sinkhorn", "dataset/toy2d",
                           "backbone/mlp", "evaluator/circle"):
             self.assertIn(component, provided)
 

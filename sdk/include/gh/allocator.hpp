@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace gh {
 inline namespace v1 {
@@ -24,7 +25,8 @@ struct AllocatorFacts {
 
 // Host to plugin; later minors append.
 struct AssignRequest {
-  at::Tensor logits;   // [N, K] float, cosines between samples and points (rows of unit length)
+  at::Tensor logits;   // [N, K] float, larger is closer: cosines of samples and points scaled to
+                       // rows of unit length, or what harmonize.logits and allocate make of them
   at::Tensor prior;    // [K] float64, sums to 1, entries may be zero; undefined: no preference
   at::Tensor indices;  // [N] int64, position in the training set
   at::Tensor labels;   // [N] int64; undefined unless the component declares GH_SEES_LABELS
@@ -40,8 +42,8 @@ struct FitRequest {
   at::Tensor indices;     // [n] int64, position of each row in the training set
   at::Tensor labels;      // [n] int64; undefined unless the component declares GH_SEES_LABELS
   Random random{0};       // the same on all ranks
-  at::Tensor table;       // [n, K] float32: tracked logits of each row, a momentum average of
-                          // AssignRequest::logits; undefined where nothing was tracked
+  at::Tensor table;       // [n, K] float32, CPU: tracked logits of each row, a momentum average of
+                          // AssignRequest::logits; zeros where nothing was tracked
 };
 
 // Optional: query("gh.fits_table.v1") is not null when fit() reads the table only; the host then
@@ -72,6 +74,18 @@ class GH_API Allocator {
 
   virtual void visit_state(State& state);
   virtual void* query(const char* interface_id);
+};
+
+// Optional, found by Allocator::query(PairedAllocator::kId): both views of a batch at once, for
+// allocators that can share work or threads between them. Training thread.
+class GH_API PairedAllocator {
+ public:
+  static constexpr const char* kId = "gh.paired_allocator.v1";
+  virtual ~PairedAllocator();
+  // Targets and reports of assign(first), then of assign(second).
+  virtual std::pair<at::Tensor, at::Tensor> assign_both(const AssignRequest& first,
+                                                        const AssignRequest& second,
+                                                        AssignReport& report) = 0;
 };
 
 }  // namespace v1

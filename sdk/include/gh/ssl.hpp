@@ -47,6 +47,15 @@ struct HarmonizeOptions {
   uint32_t track = 1;  // 0: leave momentum table and prior alone (second branch of SDCLR)
 };
 
+// What GH makes of an embedding where it is a projector (harmonize.apply = "projector"); asked for
+// by Step::project().
+class GH_API Projection {
+ public:
+  static constexpr const char* kId = "gh.projection.v1";
+  virtual ~Projection();
+  virtual at::Tensor project(const at::Tensor& z) = 0;  // [B, width] → [B, points]
+};
+
 // One call of step(). `backward` may be called several times: gradients add up, each loss scaled by
 // the host (loss scaling, accumulation). What is trained is the mean over ranks of the sum of the
 // losses given here; ranks are reduced once, before before_update(), unless reduce_gradients() did
@@ -63,6 +72,12 @@ class GH_API Step {
                                const HarmonizeOptions& options) = 0;
   at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2) {
     return harmonize(z1, z2, HarmonizeOptions{});
+  }
+  // What the method's own loss compares: the embedding [B, width] itself or, where the recipe makes
+  // the structure a projector, its logits [B, points].
+  at::Tensor project(const at::Tensor& z) {
+    auto* const projection = static_cast<Projection*>(query(Projection::kId));
+    return projection ? projection->project(z) : z;
   }
   // For sharpness-aware steps: makes .grad the unscaled mean over ranks now; then throws it away.
   // Between the two, backward() is an error (internal); with accumulation both are (unsupported),

@@ -32,7 +32,7 @@ class TwoViewMethod : public SslMethod {
       : has_projector_(params.text("projector") == "mlp"),
         embedding_(params.integer("embedding")) {}
 
-  // Loss of each sample, [B]; z1 and z2 are [B, width], not normalised.
+  // Loss of each sample, [B]; z1 and z2 are [B, width], not normalised, or what GH makes of them.
   virtual at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) = 0;
 
   void check(const RunFacts& facts, Complaints& out) const override {
@@ -68,7 +68,7 @@ class TwoViewMethod : public SslMethod {
     // Two forward calls, as the published GH code does: BN statistics are per view.
     const at::Tensor z1 = embed(batch.views[0]);
     const at::Tensor z2 = embed(batch.views[1]);
-    const at::Tensor base = losses(z1, z2).mean();
+    const at::Tensor base = losses(step.project(z1), step.project(z2)).mean();
     host_->log_tensor("loss_base", base.detach());
     step.backward(base + step.harmonize(z1, z2));
   }

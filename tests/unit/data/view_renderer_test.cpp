@@ -25,11 +25,29 @@ at::Tensor view_of(const at::Tensor& image, const ViewGroup& group, ViewDraw dra
 TEST_CASE("the centre of a resized picture equals torchvision's", "[parity]") {
   const auto file = test::find_vector("img_eval");
   if (!file) return;
-  ViewGroup group;
-  group.size = 32;
-  group.crop = {.kind = CropPlan::Kind::centre, .short_side = 40};
-  for (const std::string name : {"img0", "img1", "img2"})
-    CHECK(view_of(file->at(name), group, {}).equal(file->at(name + "_resize40_crop32")));
+  int compared = 0;
+  for (const std::string& name : test::pictures(*file))
+    for (const std::string& ending : test::endings(*file, name + "_resize")) {
+      const std::size_t crop = ending.find("_crop");  // <short side>_crop<size>
+      if (crop == ending.npos) continue;
+      ViewGroup group;
+      group.size = std::stoi(ending.substr(crop + 5));
+      group.crop = {.kind = CropPlan::Kind::centre, .short_side = std::stoi(ending)};
+      INFO(name << " " << ending);
+      CHECK(view_of(file->at(name), group, {}).equal(file->at(name + "_resize" + ending)));
+      ++compared;
+    }
+  CHECK(compared > 0);
+}
+
+// Views are squares, so are the pictures that can be compared without resizing.
+std::vector<std::string> square_pictures(const TensorFile& file) {
+  std::vector<std::string> names = test::pictures(file);
+  std::erase_if(names, [&](const std::string& name) {
+    return file.at(name).size(0) != file.at(name).size(1);
+  });
+  if (names.empty()) std::cerr << "SKIPPED: no picture of the vector is square\n";
+  return names;
 }
 
 TEST_CASE("a centre that falls between pixels goes to the even one") {
@@ -43,48 +61,71 @@ TEST_CASE("a centre that falls between pixels goes to the even one") {
 TEST_CASE("cutting from a padded picture equals cutting from torchvision's", "[parity]") {
   const auto file = test::find_vector("img_eval");
   if (!file) return;
-  ViewGroup group;
-  group.size = 32;
-  group.crop = {.kind = CropPlan::Kind::pad, .padding = 4};
-  const at::Tensor& padded = file->at("img0_pad4");
-  for (const auto& [y, x] : {std::pair{0, 0}, {-4, -4}, {4, 4}, {-4, 3}, {2, -1}}) {
-    const at::Tensor expected = padded.slice(0, 4 + y, 36 + y).slice(1, 4 + x, 36 + x);
-    ViewDraw draw;
-    draw.shift_y = y;
-    draw.shift_x = x;
-    CHECK(view_of(file->at("img0"), group, draw).equal(expected));
-    draw.mirror = true;
-    CHECK(view_of(file->at("img0"), group, draw).equal(expected.flip(1)));
-  }
+  for (const std::string& name : square_pictures(*file))
+    for (const std::string& padding : test::endings(*file, name + "_pad")) {
+      const int n = static_cast<int>(file->at(name).size(0)), pad = std::stoi(padding);
+      ViewGroup group;
+      group.size = n;
+      group.crop = {.kind = CropPlan::Kind::pad, .padding = pad};
+      for (const auto& [y, x] :
+           {std::pair{0, 0}, {-pad, -pad}, {pad, pad}, {-pad, pad - 1}, {pad / 2, -1}}) {
+        const at::Tensor expected = file->at(name + "_pad" + padding)
+                                        .slice(0, pad + y, pad + y + n)
+                                        .slice(1, pad + x, pad + x + n);
+        ViewDraw draw;
+        draw.shift_y = y;
+        draw.shift_x = x;
+        CHECK(view_of(file->at(name), group, draw).equal(expected));
+        draw.mirror = true;
+        CHECK(view_of(file->at(name), group, draw).equal(expected.flip(1)));
+      }
+    }
 }
 
 TEST_CASE("colours are jittered in the order drawn", "[parity]") {
   const auto file = test::find_vector("img_colour");
   if (!file) return;
-  ViewGroup group;
-  group.size = 32;
   ViewDraw draw;
   draw.jitter = true;
   for (int i = 0; i < 4; ++i)
     draw.jitter_factor[i] = file->at("chain_bcsh_values")[i].item<double>();
-  CHECK(view_of(file->at("img0"), group, draw).equal(file->at("img0_chain_bcsh")));
-  draw.jitter_order = {3, 2, 1, 0};
-  CHECK(view_of(file->at("img0"), group, draw).equal(file->at("img0_chain_hscb")));
+  for (const std::string& name : square_pictures(*file))
+    for (const std::string& order : test::endings(*file, name + "_chain_")) {
+      REQUIRE(order.size() == 4);
+      for (int i = 0; i < 4; ++i)
+        draw.jitter_order[i] = static_cast<int>(std::string("bcsh").find(order[i]));
+      ViewGroup group;
+      group.size = static_cast<int>(file->at(name).size(0));
+      CHECK(view_of(file->at(name), group, draw).equal(file->at(name + "_chain_" + order)));
+    }
 }
 
 TEST_CASE("a crop out of a part equals the crop out of the whole", "[parity]") {
   const auto file = test::find_vector("img_resized_crop");
   if (!file) return;
-  const at::Tensor& image = file->at("img2");
-  ViewGroup group;
-  group.size = 32;
-  group.crop.kind = CropPlan::Kind::random_resized;
-  ViewDraw draw;
-  draw.crop = {12, 20, 30, 41};
-  const at::Tensor whole = view_of(image, group, draw);
-  const test::ColumnImage part(image.slice(0, 10, 50).slice(1, 17, 70));
-  ViewRenderer renderer;
-  CHECK(test::tensor(renderer.render(part.columns, 10, 17, group, draw)).equal(whole));
+  int compared = 0;
+  for (const std::string& name : test::pictures(*file))
+    for (const std::string& size : test::endings(*file, name + "_bilinear_")) {
+      const at::Tensor &image = file->at(name), &expected = file->at(name + "_bilinear_" + size);
+      ViewGroup group;
+      group.size = std::stoi(size);
+      group.crop.kind = CropPlan::Kind::random_resized;
+      for (int64_t i = 0; i < expected.size(0); ++i) {
+        const at::Tensor box = file->at(name + "_boxes")[i].to(at::kInt);
+        const int* at = box.data_ptr<int>();
+        ViewDraw draw;
+        draw.crop = {at[0], at[1], at[2], at[3]};
+        CHECK(view_of(image, group, draw).equal(expected[i]));
+        const int top = std::max(0, at[0] - 2), left = std::max(0, at[1] - 3);
+        const test::ColumnImage part(
+            image.slice(0, top, at[0] + at[2] + 5).slice(1, left, at[1] + at[3] + 4));
+        ViewRenderer renderer;
+        CHECK(
+            test::tensor(renderer.render(part.columns, top, left, group, draw)).equal(expected[i]));
+        ++compared;
+      }
+    }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("cut-out and grayscale come after colour") {

@@ -1,14 +1,21 @@
 #include "harmonize/prior_tracker.hpp"
 #include "support/vectors.hpp"
 
+#include "gh/error.hpp"
+
 #include <ATen/ops/arange.h>
+#include <ATen/ops/bincount.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace {
 
@@ -54,6 +61,63 @@ TEST_CASE("the prior is uniform until counted, and counts only samples that were
   tracker.update(one_hot, at::arange(2, at::kLong), 2);
   CHECK(tracker.prior()[1].item<double>() == 1);
   CHECK(tracker.prior().sum().item<double>() == 1);
+}
+
+TEST_CASE("table and prior follow the published large-set rule, epoch by epoch", "[parity]") {
+  const auto file = test::find_vector("gh_table_large");
+  if (!file) return;
+  const auto whole = [&](const char* key) {
+    return static_cast<int64_t>(test::number(*file, key));
+  };
+  const int64_t n = whole("N");
+  PriorTracker tracker(n, whole("K"),
+                       {.warm_up = whole("warm_up"),
+                        .first_epoch = whole("first_table_epoch") - 1,
+                        .momentum = test::number(*file, "beta"),
+                        .warm_up_momentum = test::number(*file, "beta_warm"),
+                        .refresh = 20,
+                        .refresh_at = TrackerPlan::Refresh::epoch_before,
+                        .floor = test::number(*file, "floor")});
+  int64_t priors = 0;
+  for (int64_t e = 0; e < file->at("epochs1").size(0); ++e) {
+    const int64_t epoch = file->at("epochs1")[e].item<int64_t>() - 1;
+    // Half of the samples at a time: how an epoch is cut does not matter.
+    const at::Tensor logits = file->at("epoch_logits")[e], all = at::arange(n, at::kLong);
+    for (const auto& [from, to] : {std::pair(n / 2, n), std::pair(int64_t{0}, n / 2)})
+      tracker.update(logits.slice(0, from, to), all.slice(0, from, to), epoch);
+    tracker.end_epoch(epoch);
+    CHECK(test::largest_difference(tracker.table(), file->at("table_after_epoch")[e]) < 2e-6);
+    if (priors < file->at("pi_epoch1").size(0) &&
+        file->at("pi_epoch1")[priors].item<int64_t>() == epoch + 1)
+      CHECK(test::largest_difference(tracker.prior(), file->at("pi")[priors++]) < 1e-12);
+  }
+  CHECK(priors == file->at("pi_epoch1").size(0));
+}
+
+TEST_CASE("labels and counts kept along are those of the table") {
+  PriorTracker tracker(50, 7, {.momentum = 0.5, .warm_up_momentum = 0.5, .refresh = 1});
+  for (int64_t epoch = 0; epoch < 4; ++epoch) {
+    const at::Tensor indices = at::randint(0, 50, {33}, at::kLong);  // repeats, too
+    tracker.update(at::rand({33, 7}), indices, epoch);
+    const at::Tensor seen = tracker.labels().ge(0);
+    const at::Tensor plain = tracker.table().argmax(1);
+    CHECK(tracker.labels().masked_select(seen).equal(plain.masked_select(seen)));
+    const at::Tensor counts = at::bincount(plain.masked_select(seen), {}, 7);
+    CHECK(tracker.counts().equal(counts));
+    CHECK(test::largest_difference(tracker.prior(), counts.to(at::kDouble) / counts.sum()) < 1e-15);
+  }
+  CHECK_THROWS_AS(tracker.update(at::rand({1, 7}), at::full({1}, 50, at::kLong), 0), Error);
+  CHECK_THROWS_AS(tracker.update(at::rand({1, 6}), at::zeros({1}, at::kLong), 0), Error);
+}
+
+TEST_CASE("with new points the table is rewritten and counted anew") {
+  PriorTracker tracker(4, 3, {.warm_up = 9, .refresh = 20});
+  tracker.update(at::eye(3), at::arange(3, at::kLong), 0);
+  tracker.rewrite([](const at::Tensor& table) { return table.roll(1, 1); });
+  CHECK(tracker.labels().equal(at::tensor({1, 2, 0, -1}, at::kLong)));
+  CHECK(tracker.prior().equal(at::full({3}, 1.0 / 3, at::kDouble)));
+  tracker.forget();
+  CHECK(tracker.labels().equal(at::full({4}, -1, at::kLong)));
 }
 
 }  // namespace

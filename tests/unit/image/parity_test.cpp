@@ -23,8 +23,9 @@ int compare(const TensorFile& file, const std::string& name, const std::string& 
             const Operation& op) {
   const at::Tensor values = file.at(parameters).to(at::kDouble);
   int compared = 0;
-  for (const std::string image : {"img0", "img1", "img2"}) {
+  for (const std::string& image : test::pictures(file)) {
     if (!file.has(image + "_" + name)) continue;
+    REQUIRE(file.at(image + "_" + name).size(0) == values.size(0));
     for (int64_t i = 0; i < values.size(0); ++i) {
       PlanarImage work = planes(file.at(image));
       op(work, values[i].item<double>());
@@ -39,16 +40,16 @@ int compare(const TensorFile& file, const std::string& name, const std::string& 
 TEST_CASE("colour operations equal Pillow's", "[parity]") {
   const auto file = test::find_vector("img_colour");
   if (!file) return;
-  CHECK(compare(*file, "brightness", "factors", adjust_brightness) == 18);
-  CHECK(compare(*file, "contrast", "factors", adjust_contrast) == 18);
-  CHECK(compare(*file, "saturation", "factors", adjust_saturation) == 18);
-  CHECK(compare(*file, "hue", "hue_factors", adjust_hue) == 21);
+  CHECK(compare(*file, "brightness", "factors", adjust_brightness) > 0);
+  CHECK(compare(*file, "contrast", "factors", adjust_contrast) > 0);
+  CHECK(compare(*file, "saturation", "factors", adjust_saturation) > 0);
+  CHECK(compare(*file, "hue", "hue_factors", adjust_hue) > 0);
   CHECK(compare(*file, "solarize", "solarize_thresholds",
-                [](PlanarImage& image, double t) { solarize(image, static_cast<int>(t)); }) == 12);
+                [](PlanarImage& image, double t) { solarize(image, static_cast<int>(t)); }) > 0);
   GaussianBlur blur;
   CHECK(compare(*file, "blur", "blur_radii",
-                [&](PlanarImage& image, double sigma) { blur.run(image, sigma); }) == 15);
-  for (const std::string image : {"img0", "img1", "img2"}) {
+                [&](PlanarImage& image, double sigma) { blur.run(image, sigma); }) > 0);
+  for (const std::string& image : test::pictures(*file)) {
     PlanarImage work = planes(file->at(image));
     make_grey(work);
     CHECK(tensor(work).equal(file->at(image + "_gray3")));
@@ -61,35 +62,42 @@ TEST_CASE("colour operations in a row round after each", "[parity]") {
   const at::Tensor values = file->at("chain_bcsh_values");
   const std::string letters = "bcsh";
   const Operation ops[] = {adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue};
-  for (const std::string order : {"bcsh", "hscb"}) {
-    PlanarImage work = planes(file->at("img0"));
-    for (const char letter : order) {
-      const std::size_t which = letters.find(letter);
-      ops[which](work, values[which].item<double>());
+  int compared = 0;
+  for (const std::string& image : test::pictures(*file))
+    for (const std::string& order : test::endings(*file, image + "_chain_")) {
+      PlanarImage work = planes(file->at(image));
+      for (const char letter : order) {
+        const std::size_t which = letters.find(letter);
+        ops[which](work, values[which].item<double>());
+      }
+      INFO(image << " " << order);
+      CHECK(tensor(work).equal(file->at(image + "_chain_" + order)));
+      ++compared;
     }
-    CHECK(tensor(work).equal(file->at("img0_chain_" + order)));
-  }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("normalised tensors equal torchvision's", "[parity]") {
   const auto file = test::find_vector("img_colour");
   if (!file) return;
-  const auto three = [&](const std::string& key) {
-    std::istringstream text(file->metadata.at(key));
-    std::array<double, 3> out{};
-    for (double& x : out) text >> x;
-    return out;
-  };
-  const auto mean = three("normalise_mean"), std = three("normalise_std");
-  const PlanarImage work = planes(file->at("img0"));
-  const at::Tensor& expected = file->at("img0_to_tensor_normalised");
-  std::vector<float> out(work.area());
-  for (int c = 0; c < 3; ++c) {
-    kernels().normalize(work.plane(c), work.area(), static_cast<float>(1 / (255 * std[c])),
-                        static_cast<float>(mean[c] / std[c]), out.data());
-    const at::Tensor plane = at::from_blob(out.data(), {work.height, work.width}, at::kFloat);
-    CHECK(test::largest_difference(plane, expected[c]) <= 1e-6);
+  const auto mean = test::numbers_in(file->metadata.at("normalise_mean"));
+  const auto std = test::numbers_in(file->metadata.at("normalise_std"));
+  REQUIRE((mean.size() == 3 && std.size() == 3));
+  int compared = 0;
+  for (const std::string& image : test::pictures(*file)) {
+    if (!file->has(image + "_to_tensor_normalised")) continue;
+    const PlanarImage work = planes(file->at(image));
+    const at::Tensor& expected = file->at(image + "_to_tensor_normalised");
+    std::vector<float> out(work.area());
+    for (int c = 0; c < 3; ++c) {
+      kernels().normalize(work.plane(c), work.area(), static_cast<float>(1 / (255 * std[c])),
+                          static_cast<float>(mean[c] / std[c]), out.data());
+      const at::Tensor plane = at::from_blob(out.data(), {work.height, work.width}, at::kFloat);
+      CHECK(test::largest_difference(plane, expected[c]) <= 1e-6);
+      ++compared;
+    }
   }
+  CHECK(compared > 0);
 }
 
 at::Tensor resized(const at::Tensor& image, const Resampler::Request& request) {
@@ -106,9 +114,10 @@ TEST_CASE("crops resized with antialiasing equal Pillow's", "[parity]") {
   for (const auto& [name, expected] : file->tensors) {
     const bool cubic = name.find("_bicubic_") != std::string::npos;
     if (!cubic && name.find("_bilinear_") == std::string::npos) continue;
-    const std::string image = name.substr(0, 4);
+    const std::string image = name.substr(0, name.find('_'));
     const int size = static_cast<int>(expected.size(1));
     const at::Tensor& boxes = file->at(image + "_boxes");
+    REQUIRE(expected.size(0) == boxes.size(0));
     for (int64_t i = 0; i < boxes.size(0); ++i) {
       const auto at = [&](int k) { return static_cast<int>(boxes[i][k].item<int64_t>()); };
       Resampler::Request request{.box = {at(0), at(1), at(2), at(3)},
@@ -121,23 +130,26 @@ TEST_CASE("crops resized with antialiasing equal Pillow's", "[parity]") {
       CHECK(resized(file->at(image), request).equal(expected[i]));
       request.mirror = true;
       CHECK(resized(file->at(image), request).equal(expected[i].flip(1)));
-      request.window = {3, 5, size - 7, size - 9};
+      const int top = size / 10, left = size / 6, end = size - size / 8;
+      request.window = {top, left, end - top, end - left};
       CHECK(resized(file->at(image), request)
-                .equal(expected[i].slice(0, 3, size - 4).slice(1, 5, size - 4).flip(1)));
+                .equal(expected[i].slice(0, top, end).slice(1, left, end).flip(1)));
       ++compared;
     }
   }
-  CHECK(compared == 80);
+  CHECK(compared > 0);
 }
 
 TEST_CASE("resizing for evaluation equals torchvision's", "[parity]") {
   const auto file = test::find_vector("img_eval");
   if (!file) return;
-  for (const std::string name : {"img0", "img1", "img2"}) {
+  int compared = 0;
+  for (const std::string& name : test::pictures(*file)) {
     const at::Tensor& image = file->at(name);
     const int h = static_cast<int>(image.size(0)), w = static_cast<int>(image.size(1));
-    for (const std::string side : {"24", "40"}) {
-      const at::Tensor& expected = file->at(name + "_resize" + side + "_bilinear");
+    for (const std::string& side : test::endings(*file, name + "_resize")) {
+      if (!side.ends_with("_bilinear")) continue;
+      const at::Tensor& expected = file->at(name + "_resize" + side);
       const int height = static_cast<int>(expected.size(0));
       const int width = static_cast<int>(expected.size(1));
       CHECK(resized(image, {.box = {0, 0, h, w},
@@ -145,8 +157,10 @@ TEST_CASE("resizing for evaluation equals torchvision's", "[parity]") {
                             .width = width,
                             .window = {0, 0, height, width}})
                 .equal(expected));
+      ++compared;
     }
   }
+  CHECK(compared > 0);
 }
 
 }  // namespace

@@ -101,8 +101,12 @@ TEST_CASE("host tables have the defaults that the design gives them") {
   CHECK(r.real("harmonize.temperature") == 0.1);
   CHECK(r.real("harmonize.momentum") == 0.999);
   CHECK(r.real("harmonize.warm_up_momentum") == 0.9);
-  CHECK(r.integer("harmonize.refresh") == 20);
-  CHECK(r.text("harmonize.prior") == "tracked");
+  CHECK(r.text("harmonize.mode") == "reference");
+  CHECK(r.text("harmonize.logits") == "unit");
+  CHECK(r.text("harmonize.targets") == "bi-level");
+  CHECK(r.text("harmonize.prior.id") == "tracked");
+  CHECK(r.integer("harmonize.prior.refresh") == 20);
+  CHECK(r.real("harmonize.prior.floor") == 0);
   CHECK(r.real("train.optimizer.lr") == 1e-3);
   CHECK(r.real("train.optimizer.beta2") == 0.999);
   CHECK(r.real("train.optimizer.epsilon") == 1e-8);
@@ -215,4 +219,33 @@ TEST_CASE("kinds have names, and names have kinds") {
   }
   gh_kind unused{};
   CHECK_FALSE(kind_from_name("method", unused));
+}
+
+namespace {
+
+std::string full_with(const std::string& keys) {
+  std::string text = kFull;
+  const std::string table = "[harmonize]\n";
+  return text.insert(text.find(table) + table.size(), keys + "\n");
+}
+
+}  // namespace
+
+TEST_CASE("the paper's formulas are other defaults, which keys of one's own override") {
+  const Loaded loaded = load(full_with("mode = \"paper\"\ndirections = \"both\""));
+  INFO(summary(loaded.out));
+  REQUIRE(loaded.out.all().empty());
+  const Recipe& r = loaded.recipe;
+  CHECK(r.text("harmonize.logits") == "cosine");
+  CHECK(r.text("harmonize.allocate") == "log-softmax");
+  CHECK(r.text("harmonize.track") == "softmax");
+  CHECK(r.text("harmonize.directions") == "both");
+  CHECK(r.integer("harmonize.ramp") == 0);
+  CHECK(r.real("harmonize.warm_up_momentum") == 0.999);
+  CHECK(to_toml(load(to_toml(r.resolved)).recipe.resolved) == to_toml(r.resolved));
+}
+
+TEST_CASE("a key of one prior is an error under another") {
+  const Loaded loaded = load(full_with("prior = { id = \"uniform\", refresh = 5 }"));
+  CHECK(summary(loaded.out).find("harmonize.prior.refresh") != std::string::npos);
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -270,6 +271,7 @@ GH_PURE(SslMethod);
 GH_PURE(Structure);
 GH_PURE(AssignReport);
 GH_PURE(Allocator);
+GH_PURE(PairedAllocator);
 GH_PURE(SampleSink);
 GH_PURE(Split);
 GH_PURE(Dataset);
@@ -406,6 +408,11 @@ TEST_CASE("virtual functions keep their places") {
   SECTION("Allocator") {
     using T = gh::Allocator;
     check_table<T>({S(check), S(assign), S(fit_every), S(fit), S(visit_state), S(query)});
+  }
+  SECTION("PairedAllocator") {
+    using T = gh::PairedAllocator;
+    check_table<T>({S(assign_both)});
+    CHECK(T::kId == std::string_view("gh.paired_allocator.v1"));
   }
   SECTION("SampleSink") {
     using T = gh::SampleSink;

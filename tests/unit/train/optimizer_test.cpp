@@ -230,7 +230,8 @@ struct LarsRun {
 
 // Largest difference from the vector over all steps and parameters.
 double lars_difference(const TensorFile& file, const LarsRun& run) {
-  const std::vector<std::string> names = {"bias", "conv", "weight", "zero_weight"};
+  const std::vector<std::string> names = test::endings(file, "init.");
+  REQUIRE_FALSE(names.empty());
   std::vector<OptimizedParameter> parameters;
   for (const std::string& name : names) {
     const at::Tensor init = file.at("init." + name).to(run.dtype);

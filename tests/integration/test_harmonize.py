@@ -1,0 +1,140 @@
+"""Geometric Harmonization from the command line: ablations, what a run tells of it, wrong input, going on."""
+import json
+import unittest
+
+from ghhost_case import SOURCE, TOY
+from test_resume import OFTEN, ResumeCase
+
+ABLATIONS = sorted((SOURCE / "recipes/cifar100-lt/ablations").glob("*.toml"))
+# The recipes of CIFAR-100-LT on a few drawn shapes.
+SMALL = ["data.id=shapes", "~data.root", "data.longtail.ratio=10", "data.per_class=60", "backbone.width=8", "train.batch=128",
+         "train.threads=1", "train.epochs=1", "harmonize.warm_up=0", "train.schedule.warm_up=0"]
+SHORT = ["train.epochs=6", "harmonize.warm_up=3", "harmonize.ramp=2"]
+
+
+def tensors(file):
+    """name → bytes of a safetensors file."""
+    content = file.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:begin])
+    return {name: content[begin + entry["data_offsets"][0]:begin + entry["data_offsets"][1]]
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+class Ablations(ResumeCase):
+    def test_every_ablation_runs_an_epoch(self):
+        self.assertGreater(len(ABLATIONS), 30)
+        recipes = [SOURCE / "recipes/cifar100-lt/simclr-gh.toml", *ABLATIONS]
+        losses = {}
+        for recipe in recipes:
+            with self.subTest(recipe.stem):
+                run = self.dir / recipe.stem
+                self.ghhost("run", recipe, *SMALL, "--out", run, env={"XDG_CACHE_HOME": str(self.dir / "cache")})
+                row = self.metrics(run)[0]
+                losses[recipe.stem] = row["loss"]
+                self.assertEqual("loss_gh" in row, recipe.stem != "projector-only")
+                self.assertIn("surrogate_nmi", row)
+        # An arm that changes nothing would be a mistake in its recipe. Two steps are too few for some to differ.
+        alike = {"warm-up-0", "warm-up-10", "warm-up-100", "warm-up-400", "momentum-0.9", "momentum-0.99", "without-prior", "large-set"}
+        base = losses["simclr-gh"]
+        for name in losses.keys() - alike - {"simclr-gh", "joint-warm-up-10", "joint-warm-up-100", "joint-warm-up-400"}:
+            self.assertNotEqual(losses[name], base, name)
+
+
+class WhatItTells(ResumeCase):
+    def test_warm_up_leaves_the_weights_bit_for_bit(self):
+        self.ghhost("run", TOY, *SHORT, "checkpoint.every=1", "checkpoint.keep=10", "--out", self.dir / "gh")
+        self.ghhost("run", TOY, "train.epochs=6", "~harmonize", 'eval.0.when=["end"]', "checkpoint.every=1", "checkpoint.keep=10",
+                    "--out", self.dir / "plain")
+        files = sorted((self.dir / "gh/checkpoints").glob("step-*"))
+        compared = 0
+        for i, file in enumerate(files[:6]):
+            a, b = tensors(file), tensors(self.dir / "plain/checkpoints" / file.name)
+            trained = [name for name in b if name.startswith(("method.", "optimizer."))]
+            self.assertGreater(len(trained), 4)
+            same = all(a[name] == b[name] for name in trained)
+            self.assertEqual(same, i < 3, file.name)
+            compared += 1
+        self.assertEqual(compared, 6)
+
+    def test_metrics_results_and_report_say_how_it_goes(self):
+        run = self.run_toy("a")
+        row = self.metrics(run)[-1]
+        for name in ("loss_base", "loss_gh", "gh_weight", "points_dead", "points_effective", "points_largest_share", "prior_kl_uniform",
+                     "prior_tv_uniform", "prior_kl_classes", "prior_tv_classes", "surrogate_nmi", "surrogate_nmi_geometric",
+                     "surrogate_purity", "spread_head", "spread_tail", "allocator_residual", "allocator_iterations"):
+            self.assertIsInstance(row[name], (int, float), name)
+        self.assertAlmostEqual(row["loss"], row["loss_base"] + row["gh_weight"] * row["loss_gh"], places=4)
+        result = json.loads(next((run / "results").glob("*-harmonize.json")).read_text())
+        self.assertEqual({p["name"] for p in result["pictures"]}, {"prior", "share", "surrogates", "spread"})
+        self.assertEqual({m["name"]: m["value"] for m in result["metrics"]}["surrogate_nmi"], row["surrogate_nmi"])
+        self.assertIn("structure: 4 points in 2 dimensions", (run / "train.log").read_text())
+        self.assertIn("Samples per point over the epochs", (run / "report.html").read_text())
+
+    def test_more_points_than_samples_in_a_batch_is_a_warning(self):
+        done = self.ghhost("run", TOY, *SHORT, "train.batch=3", "train.epochs=4", "--out", self.dir / "a")
+        self.assertIn("4 points and 3 samples a batch", done.stderr)
+
+    def test_one_epoch_says_if_the_samples_collapse(self):
+        # A step so large that every embedding ends at one place.
+        done = self.ghhost("run", TOY, "train.epochs=12", "harmonize.warm_up=0", "harmonize.weight=0.001", "harmonize.ramp=0",
+                           "train.optimizer.lr=30", "--out", self.dir / "a")
+        self.assertIn("the samples collapse to few points", done.stderr)
+
+
+class WrongInput(ResumeCase):
+    def refused(self, *overrides, says):
+        done = self.ghhost("run", TOY, *SHORT, *overrides, "--out", self.dir / "refused", expect=78)
+        self.assertIn(says, done.stderr)
+        self.assertRegex(done.stderr, r"error: harmonize\.")
+        self.assertFalse((self.dir / "refused").exists())
+
+    def test_priors_that_do_not_fit_are_refused_before_the_first_step(self):
+        def file(text):
+            return [f"harmonize.prior={{id='file', file='{self.write('prior', text)}'}}"]
+        self.refused(*file("1 1 1"), says="3 entries, the structure has 4 points")
+        self.refused(*file("1 1 1 -1"), says="entry 4 must be finite and not negative")
+        self.refused(*file("0 0 0 0"), says="nothing but zeros")
+        self.refused(*file("[1, 2"), says="no JSON list")
+        self.refused("harmonize.prior={id='file', file='absent'}", says="cannot read")
+        self.refused("harmonize.prior={id='oracle'}", "harmonize.structure={id='etf', points=3}", says="4 classes and only 3 points")
+
+    def test_a_given_prior_with_zeros_is_met(self):
+        prior = self.write("prior", "[1, 0, 2, 1]")
+        self.ghhost("run", TOY, *SHORT, f"harmonize.prior={{id='file', file='{prior}'}}", "--out", self.dir / "a")
+        self.assertGreater(self.metrics(self.dir / "a")[-1]["loss_gh"], 0)
+
+    def test_structures_that_cannot_be_are_refused(self):
+        self.refused("harmonize.structure={id='etf', points=1}", says="≥ 2")
+        self.refused("harmonize.structure={id='etf', points=4}", says="at most 3 points")
+        self.refused("harmonize.structure={id='cross_polytope', points=5}", says="points")
+        self.refused("harmonize.warm_up=6", says="GH would never start")
+
+    def test_an_allocator_without_gradients_says_so_under_joint_targets(self):
+        done = self.ghhost("run", TOY, *SHORT, "harmonize.targets=joint", "harmonize.allocator={id='argmax'}", "--out", self.dir / "a",
+                           expect=1)
+        self.assertIn("argmax", done.stderr)
+
+
+class GoesOn(ResumeCase):
+    def test_what_gh_remembers_goes_on_bit_for_bit(self):
+        arms = {"kmeans": ["harmonize.allocator={id='kmeans', every=2}", "harmonize.structure={id='learnable', points=4}"],
+                "table": ["harmonize.allocator={id='kmeans', source='table'}"],
+                "large": ["harmonize.prior={refresh=2, refresh_at='epoch', floor=3.0}", "harmonize.track_from=2"],
+                "paper": ["harmonize.mode=paper", "harmonize.structure={id='learnable', points=5}"]}
+        for name, overrides in arms.items():
+            with self.subTest(name):
+                arguments = [TOY, "train.epochs=8", "harmonize.warm_up=3", "train.batch=64", "checkpoint.every=1", *OFTEN, *overrides]
+                self.ghhost("run", *arguments, "--out", self.dir / name)
+                total = self.metrics(self.dir / name)[-1]["step"]
+                for i, step in enumerate((total // 8 + 1, total * 5 // 8 + 2)):
+                    run = self.dir / f"{name}-killed-{i}"
+                    process = self.start("run", *arguments, "--out", run, "--resume")
+                    self.wait_for_checkpoint(run, process, step)
+                    self.kill(run, process)
+                    self.ghhost("run", *arguments, "--out", run, "--resume")
+                    self.assert_same_run(self.dir / name, run)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
