@@ -146,7 +146,7 @@ class Machine {
         for (unsigned x = 0; x < grid.x; ++x) {
           blockIdx = dim3(x, y, z);
           std::memset(shared_.get(), 0xff, shared_bytes);
-          std::memset(__start_gh_shared, 0xff, __stop_gh_shared - __start_gh_shared);
+          std::fill(__start_gh_shared, __stop_gh_shared, 0xff);
           run_block();
         }
   }
