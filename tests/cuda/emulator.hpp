@@ -1,6 +1,6 @@
 // Runs CUDA kernels on the CPU: the tests include the .cu sources and compile them as C++, and
-// <cuda_runtime.h> is this file. What it offers is what our kernels use; a name that is missing here
-// is a compile error.
+// <cuda_runtime.h> is this file. What it offers is what our kernels use; a name that is missing
+// here is a compile error.
 //
 // Each thread of a block is a fiber that runs until it waits: at a barrier of its block, or at an
 // operation of its warp (32 lanes, masks honoured). Threads that ended are not waited for. Blocks
@@ -193,8 +193,8 @@ class Machine {
 
   void run_block() {
     for (int i = 0; i < count_; ++i) {
-      threads_[i]->index = dim3(i % blockDim.x, i / blockDim.x % blockDim.y,
-                                i / (blockDim.x * blockDim.y));
+      threads_[i]->index =
+          dim3(i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y));
       threads_[i]->state = State::ready;
     }
     const std::vector<int> warps = ordered((count_ + warpSize - 1) / warpSize);
@@ -276,8 +276,8 @@ class Machine {
     std::ostringstream out;
     out << describe(thread) << " waits";
     if (t.state == State::at_block) out << " for __syncthreads";
-    if (t.state == State::at_warp) out << " for " << t.call.name << " with mask " << std::hex
-                                       << t.call.mask;
+    if (t.state == State::at_warp)
+      out << " for " << t.call.name << " with mask " << std::hex << t.call.mask;
     out << at(t.place);
     return out.str();
   }
@@ -382,8 +382,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
 
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               gh::emulator::Place place = gh::emulator::Place::current()) {
-  return static_cast<unsigned>(gh::emulator::exchange(
-      "__ballot_sync", mask, predicate != 0 ? 1 : 0, gh::emulator::machine.lane(), place));
+  return static_cast<unsigned>(gh::emulator::exchange("__ballot_sync", mask, predicate != 0 ? 1 : 0,
+                                                      gh::emulator::machine.lane(), place));
 }
 
 inline int min(int a, int b) { return std::min(a, b); }

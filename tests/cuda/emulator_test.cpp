@@ -202,9 +202,9 @@ TEST_CASE("emulator: lanes outside of a mask are not waited for") {
     run(shuffle_in_halves, 1, 64, 0, values.data());
     return values;
   });
-  CHECK(out[3] == 120);      // 0 + … + 15
-  CHECK(out[40] == 632);     // 32 + … + 47
-  CHECK(out[16] == 0);       // 16 − 24 − …: differences of differences
+  CHECK(out[3] == 120);   // 0 + … + 15
+  CHECK(out[40] == 632);  // 32 + … + 47
+  CHECK(out[16] == 0);    // 16 − 24 − …: differences of differences
 }
 
 TEST_CASE("emulator: a vote has a bit for each lane that is there") {

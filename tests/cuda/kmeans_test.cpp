@@ -43,7 +43,8 @@ Problem problem_of(int rows, int width, int clusters, KMeansMetric metric) {
   Problem p{rows, width, clusters, metric, 25, std::vector<float>(rows * width), {}};
   for (int i = 0; i < rows; ++i)
     for (int d = 0; d < width; ++d)
-      p.x[i * width + d] = points[random() % clusters * width + d] * (d % 2 ? 1.0f : 0.5f) + uniform();
+      p.x[i * width + d] =
+          points[random() % clusters * width + d] * (d % 2 ? 1.0f : 0.5f) + uniform();
   if (metric == KMeansMetric::spherical) to_unit_rows(p.x, width);
   p.start.assign(p.x.begin(), p.x.begin() + clusters * width);
   return p;
@@ -83,9 +84,8 @@ Solution plain_loops(const Problem& p) {
       for (int d = 0; d < p.width; ++d) next[labels[i] * p.width + d] += p.x[i * p.width + d];
     }
     std::iota(far.begin(), far.end(), 0);
-    std::stable_sort(far.begin(), far.end(), [&](int a, int b) {
-      return distance(a, labels[a]) > distance(b, labels[b]);
-    });
+    std::stable_sort(far.begin(), far.end(),
+                     [&](int a, int b) { return distance(a, labels[a]) > distance(b, labels[b]); });
     const std::vector<int> members = counts;
     for (int j = 0, taken = 0; j < p.clusters && distance(far[0], labels[far[0]]) > 0; ++j) {
       if (members[j] > 0) continue;
@@ -166,7 +166,7 @@ void check(const Problem& p) {
 }  // namespace
 
 TEST_CASE("K-means of any shape gives the labels and centres of plain loops") {
-  const int shapes[][3] = {{1, 1, 1},   {5, 3, 5},    {64, 16, 2},  {65, 17, 3},
+  const int shapes[][3] = {{1, 1, 1},    {5, 3, 5},    {64, 16, 2},  {65, 17, 3},
                            {200, 33, 7}, {150, 5, 70}, {130, 140, 4}};
   for (const auto& [rows, width, clusters] : shapes)
     for (const KMeansMetric metric : {KMeansMetric::euclidean, KMeansMetric::spherical})

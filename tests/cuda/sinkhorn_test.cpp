@@ -39,8 +39,7 @@ enum class Prior { uniform, uneven, zeros };
 Problem problem_of(int rows, int columns, Prior prior, float scale = 1) {
   std::mt19937 random(static_cast<unsigned>(rows * 1000 + columns));
   const auto uniform = [&] { return static_cast<float>(random() >> 8) / (1 << 24); };
-  Problem p{rows, columns, std::vector<float>(rows * columns),
-            std::vector<float>(columns)};
+  Problem p{rows, columns, std::vector<float>(rows * columns), std::vector<float>(columns)};
   for (float& x : p.logits) x = scale * (2 * uniform() - 1);
   double total = 0;
   for (int k = 0; k < columns; ++k) {
@@ -71,8 +70,7 @@ Solution plain_loops(const Problem& p, const SinkhornSettings& s) {
     for (int k = 0; k < p.columns; ++k) {
       double now = -INFINITY;
       if (p.prior[k] > 0) {
-        now = std::log(double(p.prior[k])) -
-              log_sum(p.rows, [&](int i) { return x(i, k) + c[i]; });
+        now = std::log(double(p.prior[k])) - log_sum(p.rows, [&](int i) { return x(i, k) + c[i]; });
         if (done > 0) now = r[k] + s.relaxation * (now - r[k]);
         change += std::abs(std::exp(now - r[k]) - 1);
       }
@@ -104,8 +102,8 @@ SinkhornCase case_of(const Problem& p, Solution& out, const SinkhornSettings& s)
   out.targets.assign(p.logits.size(), NAN);
   out.trace.assign(s.iterations, 0);
   out.report = {NAN, NAN, -1};
-  return {p.logits.data(), p.prior.data(), out.targets.data(), &out.report, out.trace.data(),
-          p.rows, p.columns, p.middle};
+  return {p.logits.data(),  p.prior.data(), out.targets.data(), &out.report,
+          out.trace.data(), p.rows,         p.columns,          p.middle};
 }
 
 std::vector<Solution> in_blocks(const std::vector<Problem>& problems, const SinkhornSettings& s) {
@@ -166,7 +164,7 @@ void check(Way way, const Problem& p, const SinkhornSettings& s) {
 
 TEST_CASE("a matrix of any shape that fits is solved within one block") {
   const SinkhornSettings settings{0.05, 4, 0, 1};
-  const int shapes[][2] = {{1, 1},  {1, 5},    {3, 1},   {7, 40},  {64, 8},  {65, 9},
+  const int shapes[][2] = {{1, 1},   {1, 5},    {3, 1},    {7, 40},  {64, 8},   {65, 9},
                            {96, 20}, {130, 33}, {200, 64}, {97, 65}, {95, 100}, {70, 128}};
   for (const auto& [rows, columns] : shapes)
     for (const Prior prior : {Prior::uniform, Prior::zeros})

@@ -15,8 +15,8 @@ namespace {
 
 // ---- Nearest centres ------------------------------------------------------------------------
 //
-// The nearest centre has the least |c|²/2 − x·c, of equal ones the first. A block looks for those of
-// 64 rows among 64 centres at a time; each of its 16×16 threads has 4×4 products in registers.
+// The nearest centre has the least |c|²/2 − x·c, of equal ones the first. A block looks for those
+// of 64 rows among 64 centres at a time; each of its 16×16 threads has 4×4 products in registers.
 
 constexpr int kTile = 64;
 constexpr int kDepth = 16;
@@ -231,9 +231,8 @@ Room room_in(void* workspace, int rows, int width, int clusters, size_t* bytes) 
   size_t offset = 0;
   const auto take = [&](auto*& part, size_t count) {
     using Part = std::remove_reference_t<decltype(*part)>;
-    part = workspace == nullptr
-               ? nullptr
-               : reinterpret_cast<Part*>(static_cast<char*>(workspace) + offset);
+    part = workspace == nullptr ? nullptr
+                                : reinterpret_cast<Part*>(static_cast<char*>(workspace) + offset);
     offset += (count * sizeof(Part) + 15) / 16 * 16;
   };
   const size_t chunks = ceil_div(rows, kChunk), elements = size_t(clusters) * width;
@@ -336,8 +335,8 @@ class Lloyd {
 
   cudaError_t find_objective(double* sum) {
     std::vector<double> values;
-    GH_CUDA_TRY(measure(
-        p_.metric == KMeansMetric::spherical ? Measure::cosine : Measure::distance, &values));
+    GH_CUDA_TRY(measure(p_.metric == KMeansMetric::spherical ? Measure::cosine : Measure::distance,
+                        &values));
     *sum = std::accumulate(values.begin(), values.end(), 0.0);
     return cudaSuccess;
   }

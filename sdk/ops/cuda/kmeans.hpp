@@ -1,8 +1,8 @@
 // Lloyd's algorithm on a CUDA device; what it computes is said in gh/ops/kmeans.hpp. Plain pointers
 // to device memory, float32 rows.
 //
-// Rows are summed in double, in an order that depends on their number only: the same input gives the
-// same bits on the same kind of device. The host waits for the device once a round.
+// Rows are summed in double, in an order that depends on their number only: the same input gives
+// the same bits on the same kind of device. The host waits for the device once a round.
 #pragma once
 
 #include <cuda_runtime.h>

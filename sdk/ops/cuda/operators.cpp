@@ -27,8 +27,8 @@ namespace ops {
 namespace {
 
 void check(cudaError_t error, const char* what) {
-  require(error == cudaSuccess, ErrorCode::internal, what, " on the GPU: ",
-          cudaGetErrorString(error));
+  require(error == cudaSuccess, ErrorCode::internal, what,
+          " on the GPU: ", cudaGetErrorString(error));
 }
 
 int size(const at::Tensor& t, int64_t dimension) {

@@ -69,11 +69,11 @@ struct Layout {
   // Groups write their sums of columns one group after the other: 8 more than a multiple of 32, so
   // that the four groups of a warp, and the four readers of a column, use different banks.
   static constexpr int kStride = (kColumns * kLanes) | 8;
-  static constexpr int kPartial = 0;                    // [kGroups, kStride]
-  static constexpr int kR = kGroups * kStride;          // [kStride]
-  static constexpr int kPrior = kR + kStride;           // [kStride]
-  static constexpr int kSums = kPrior + kStride;        // [kWarps]
-  static constexpr int kC = kSums + kWarps;             // [rows of a group, kGroups]
+  static constexpr int kPartial = 0;              // [kGroups, kStride]
+  static constexpr int kR = kGroups * kStride;    // [kStride]
+  static constexpr int kPrior = kR + kStride;     // [kStride]
+  static constexpr int kSums = kPrior + kStride;  // [kWarps]
+  static constexpr int kC = kSums + kWarps;       // [rows of a group, kGroups]
 };
 
 // Sum over the block, the same in all threads. Two barriers.
@@ -126,7 +126,8 @@ __device__ void read_row(const SinkhornCase& problem, const Exponential& exponen
   for (int k = 0; k < kColumns; ++k) {
     const int column = lane + k * kLanes;
     const bool inside = row < problem.rows && column < problem.columns;
-    g[k] = inside ? exponential(problem.logits[row * problem.columns + column] - problem.middle) : 0.0f;
+    g[k] = inside ? exponential(problem.logits[row * problem.columns + column] - problem.middle)
+                  : 0.0f;
   }
 }
 
@@ -307,9 +308,7 @@ struct Linear {
   struct Sum {
     float total = 0;
     __device__ void add(const Sum& other) { total += other.total; }
-    __device__ Sum from_lane(int step) const {
-      return {__shfl_xor_sync(kAllLanes, total, step)};
-    }
+    __device__ Sum from_lane(int step) const { return {__shfl_xor_sync(kAllLanes, total, step)}; }
   };
   __device__ void add(Sum& sum, size_t i, float potential) const {
     sum.total = fmaf(weights[i], potential, sum.total);
@@ -379,11 +378,11 @@ struct Progress {
   int last;        // the one that is done is the last one
 };
 
-constexpr int kTile = 32;        // columns of a block that sums columns
-constexpr int kTileRows = 8;     // rows it works on at a time
-constexpr int kRowsAtOnce = 8;   // warps of a block that works on rows
+constexpr int kTile = 32;       // columns of a block that sums columns
+constexpr int kTileRows = 8;    // rows it works on at a time
+constexpr int kRowsAtOnce = 8;  // warps of a block that works on rows
 constexpr int kFinishThreads = 256;
-constexpr int kPoints = 256;     // threads of a block of elementwise work
+constexpr int kPoints = 256;  // threads of a block of elementwise work
 
 // Rows are cut into strips that depend on their number only, so do the sums.
 int strip_rows(int rows) { return static_cast<int>(std::max<int64_t>(32, ceil_div(rows, 128))); }
@@ -392,9 +391,9 @@ int strips(int rows) { return static_cast<int>(ceil_div(rows, strip_rows(rows)))
 template <class Domain>
 struct Arrays {
   Progress* progress;
-  typename Domain::Potential* r;   // [columns]
-  typename Domain::Potential* c;   // [rows]
-  typename Domain::Sum* partial;   // [strips, columns]
+  typename Domain::Potential* r;  // [columns]
+  typename Domain::Potential* c;  // [rows]
+  typename Domain::Sum* partial;  // [strips, columns]
 };
 
 // The larger domain's; parts begin at multiples of 16 bytes.
@@ -475,8 +474,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   for (int column = threadIdx.x; column < problem.columns; column += kFinishThreads) {
     const Potential before = arrays.r[column];
     const float prior = problem.prior[column];
-    Potential now =
-        Domain::scale(prior, column_total(arrays, problem.columns, strips, column));
+    Potential now = Domain::scale(prior, column_total(arrays, problem.columns, strips, column));
     if (prior > 0) {
       if (settings.relaxation != 1 && iteration > 0)
         now = Domain::relax(before, now, settings.relaxation);
@@ -497,8 +495,8 @@ __global__ void __launch_bounds__(kFinishThreads)
 
 // A warp a row.
 template <class Domain>
-__global__ void scale_rows(const SinkhornCase problem, const Settings settings,
-                           const Domain domain, Arrays<Domain> arrays, int iteration) {
+__global__ void scale_rows(const SinkhornCase problem, const Settings settings, const Domain domain,
+                           Arrays<Domain> arrays, int iteration) {
   const int row = blockIdx.x * kRowsAtOnce + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= problem.rows || arrays.progress->iterations != iteration + 1) return;
   typename Domain::Sum sum;
@@ -517,8 +515,8 @@ __global__ void write_targets(const SinkhornCase problem, const Domain domain,
                               Arrays<Domain> arrays) {
   const size_t i = size_t(blockIdx.x) * kPoints + threadIdx.x;
   if (i >= size_t(problem.rows) * problem.columns) return;
-  problem.targets[i] = domain.target(i, arrays.r[i % problem.columns],
-                                     arrays.c[i / problem.columns], problem.rows);
+  problem.targets[i] =
+      domain.target(i, arrays.r[i % problem.columns], arrays.c[i / problem.columns], problem.rows);
 }
 
 // One block.
@@ -528,8 +526,8 @@ __global__ void __launch_bounds__(kFinishThreads)
   float* const shared = dynamic_shared<float>();  // [kFinishThreads]
   float worst = 0;
   for (int column = threadIdx.x; column < problem.columns; column += kFinishThreads) {
-    const float mass = Domain::mass(arrays.r[column],
-                                    column_total(arrays, problem.columns, strips, column));
+    const float mass =
+        Domain::mass(arrays.r[column], column_total(arrays, problem.columns, strips, column));
     worst = fmaxf(worst, fabsf(mass - problem.prior[column]));
   }
   shared[threadIdx.x] = worst;
@@ -545,8 +543,7 @@ cudaError_t solve_in_grid(const SinkhornCase& problem, const Settings& settings,
   const auto blocks = [](int64_t work, int each) {
     return dim3(static_cast<unsigned>(ceil_div(work, each)));
   };
-  const Arrays<Domain> room =
-      arrays<Domain>(workspace, problem.rows, problem.columns, nullptr);
+  const Arrays<Domain> room = arrays<Domain>(workspace, problem.rows, problem.columns, nullptr);
   const int strip = strip_rows(problem.rows), count = strips(problem.rows);
   const auto sums = [&](int iteration) {
     const dim3 grid(static_cast<unsigned>(ceil_div(problem.columns, kTile)), count);
@@ -566,8 +563,8 @@ cudaError_t solve_in_grid(const SinkhornCase& problem, const Settings& settings,
                        stream, problem, settings, domain, room, i));
   }
   GH_CUDA_TRY(sums(-1));
-  GH_CUDA_TRY(launch(find_residual<Domain>, 1, kFinishThreads, finish_bytes, stream, problem,
-                     room, count));
+  GH_CUDA_TRY(
+      launch(find_residual<Domain>, 1, kFinishThreads, finish_bytes, stream, problem, room, count));
   return launch(write_targets<Domain>, blocks(int64_t{problem.rows} * problem.columns, kPoints),
                 kPoints, 0, stream, problem, domain, room);
 }
@@ -621,7 +618,8 @@ cudaError_t sinkhorn_in_grid(const SinkhornCase& problem, const SinkhornSettings
   const int64_t elements = int64_t{problem.rows} * problem.columns;
   GH_CUDA_TRY(launch(exponentiate, dim3(static_cast<unsigned>(ceil_div(elements, kPoints))),
                      kPoints, 0, stream, problem, given.exponential));
-  return solve_in_grid(problem, given, Linear{problem.targets, given.exponential}, workspace, stream);
+  return solve_in_grid(problem, given, Linear{problem.targets, given.exponential}, workspace,
+                       stream);
 }
 
 cudaError_t shared_memory_limit(size_t* bytes) {

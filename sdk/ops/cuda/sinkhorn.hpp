@@ -30,9 +30,9 @@ struct SinkhornReport {
 };
 
 struct SinkhornCase {
-  const float* logits;   // [rows, columns]
-  const float* prior;    // [columns], sums to 1
-  float* targets;        // [rows, columns]; not the logits
+  const float* logits;  // [rows, columns]
+  const float* prior;   // [columns], sums to 1
+  float* targets;       // [rows, columns]; not the logits
   SinkhornReport* report;
   double* trace;  // [iterations] change of each, or null
   int rows, columns;
