@@ -1,7 +1,8 @@
 #include "sdk/ops/cuda/kmeans.cu"
 
+#include "support/vectors.hpp"  // before Catch, whose CHECK is the one we mean
+
 #include "cuda/orders.hpp"
-#include "support/vectors.hpp"
 
 #include <catch2/catch.hpp>
 
