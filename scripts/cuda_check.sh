@@ -66,6 +66,21 @@ run() {
   "$@"
 }
 
+# registers <architecture>: the block kernel of Sinkhorn lives in registers; one that spills, or asks for more than an SM has, is wrong.
+registers() {
+  local report
+  report=$("$CUDACXX" -std=c++20 -O3 "-arch=$1" -Xptxas -v -c sdk/ops/cuda/sinkhorn.cu -o /dev/null 2>&1) || stop "$report"
+  awk -v architecture="$1" '
+    /Compiling entry function/ { block = /sinkhorn_block/ }
+    block && /bytes spill stores/ { kernels++; if ($5 + $9 > 0) bad = bad "\n" $0 }
+    block && /Used [0-9]+ registers/ { if ($5 > most) most = $5 }
+    END {
+      printf "cuda-check: %s: %d block kernels, %d of %d registers, %s\n", architecture, kernels, 512 * most, 65536,
+        bad == "" ? "nothing spilled" : "spills:" bad > "/dev/stderr"
+      exit !(kernels > 0 && bad == "" && most > 0 && 512 * most <= 65536)
+    }' <<<"$report" || stop "Sinkhorn's block kernel does not fit $1"
+}
+
 command -v g++ >/dev/null || stop "no g++; scripts/setup.sh installs what the build needs"
 get_toolchain
 packages=$(site)
@@ -74,6 +89,8 @@ torch=$packages/torch
 export CUDA_HOME=$packages/nvidia/cu${toolkit_version%%.*}
 export CUDACXX=$CUDA_HOME/bin/nvcc TORCH_CUDA_ARCH_LIST=8.0
 link_libraries "$CUDA_HOME"
+
+for architecture in sm_80 sm_90; do registers "$architecture"; done
 
 mkdir -p "$build"
 need_space "$build" 2 "The build"
@@ -89,6 +106,8 @@ grep -q 'NEEDED.*libtorch_cuda' <<<"$linked" || stop "ghhost was linked without 
 needed=$(ldd "$ghhost")
 grep -q 'libtorch_cuda.so => /' <<<"$needed" || stop "libtorch_cuda is not found at run time"
 ! grep 'not found' <<<"$needed" >&2 || stop "libraries of ghhost are missing at run time"
+symbols=$(nm -C "$build/lib/libghops.so")
+grep -q 'sinkhorn_on_cuda' <<<"$symbols" && grep -q 'kmeans_on_cuda' <<<"$symbols" || stop "libghops was built without its CUDA kernels"
 run "$ghhost" version
 grep -q cuda <<<"$("$ghhost" version)" || stop "ghhost version does not say that this is a CUDA build"
 run "$ghhost" check recipes/toy.toml
@@ -109,7 +128,7 @@ fi
 
 cat >&2 <<SUMMARY
 cuda-check: passed.
-cuda-check: proved: everything compiles without a warning and links against LibTorch $torch_version for CUDA $toolkit_version; the CUDA
-cuda-check:         libraries load; the CPU path of that build trains and reports; $error_shown
+cuda-check: proved: everything compiles without a warning and links against LibTorch $torch_version for CUDA $toolkit_version; Sinkhorn's
+cuda-check:         block kernel spills no register; the CUDA libraries load; the CPU path of that build trains and reports; $error_shown
 cuda-check: not proved: anything that runs on a GPU (results, speed, memory, NCCL), since none was used.
 SUMMARY

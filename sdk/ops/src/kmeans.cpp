@@ -1,6 +1,9 @@
 #include "gh/ops/kmeans.hpp"
 
 #include "kmeans_lloyd.hpp"
+#ifdef GH_OPS_CUDA
+#include "operators.hpp"
+#endif
 
 #include "gh/error.hpp"
 
@@ -42,12 +45,15 @@ KMeansResult lloyd_on_cpu(const at::Tensor& x, const at::Tensor& start,
   return lloyd<T>(kmeans_rows<T>(x, options.metric, kernels<T>()), start, options, kernels<T>());
 }
 
-// Where a device gets kernels of its own. Until then all but the CPU is a copy there.
+// Where devices part. CUDA kernels are for float32; the CPU computes for all else.
 KMeansResult lloyd_on_device(const at::Tensor& x, const at::Tensor& start,
                              const KMeansOptions& options) {
   if (x.is_cpu())
     return x.scalar_type() == at::kFloat ? lloyd_on_cpu<float>(x, start, options)
                                          : lloyd_on_cpu<double>(x, start, options);
+#ifdef GH_OPS_CUDA
+  if (x.is_cuda() && x.scalar_type() == at::kFloat) return kmeans_on_cuda(x, start, options);
+#endif
   KMeansResult out = lloyd_on_device(x.cpu(), start.cpu(), options);
   out.centres = out.centres.to(x.device());
   out.labels = out.labels.to(x.device());

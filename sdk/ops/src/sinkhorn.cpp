@@ -1,6 +1,9 @@
 #include "gh/ops/sinkhorn.hpp"
 
 #include "sinkhorn_solver.hpp"
+#ifdef GH_OPS_CUDA
+#include "operators.hpp"
+#endif
 
 #include "gh/error.hpp"
 #include "gh/ops/parallel.hpp"
@@ -166,10 +169,20 @@ SinkhornResult solve(const SinkhornProblem& problem, const Prepared& prepared,
   return out;
 }
 
-// Where devices part: problems are checked and lie on one device. Kernels of another device than
-// the CPU take over here; until there are any, the CPU computes for it.
+// Where devices part: problems are checked and lie on one device. CUDA kernels are for float32; the
+// CPU computes for all else.
 std::vector<SinkhornResult> solve_on_device(std::span<const SinkhornProblem> problems,
                                             const SinkhornOptions& options) {
+#ifdef GH_OPS_CUDA
+  const bool on_cuda = std::all_of(problems.begin(), problems.end(), [](const SinkhornProblem& p) {
+    return p.logits.is_cuda() && p.logits.scalar_type() == at::kFloat;
+  });
+  if (on_cuda && !problems.empty()) {
+    std::vector<std::vector<double>> priors;
+    for (const SinkhornProblem& p : problems) priors.push_back(shares(p));
+    return sinkhorn_on_cuda(problems, priors, options);
+  }
+#endif
   std::vector<SinkhornResult> out(problems.size());
   parallel_indices(static_cast<int64_t>(problems.size()), [&](int64_t i) {
     const at::NoGradGuard no_gradient;

@@ -9,8 +9,9 @@
 // they are not looked at, with a margin for rounding, so that labels are those of a search through
 // all.
 //
-// Any thread; calls may overlap. The number of threads changes no bit of a result. Tensors on other
-// devices are computed on a copy, results are on the device of `x`. Nothing is differentiated.
+// Any thread; calls may overlap. The number of threads changes no bit of a result. Results are on
+// the device of `x`: float32 on a CUDA device is computed there if libghops has CUDA kernels
+// (docs/devices.md), all else on the CPU. Nothing is differentiated.
 #pragma once
 
 #include "gh/export.hpp"
