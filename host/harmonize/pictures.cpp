@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kSvg = "image/svg+xml";
 constexpr const char* kPng = "image/png";
-constexpr int kPlotWidth = 400, kPlotHeight = 230;
+constexpr int kPlotWidth = 320, kPlotHeight = 280;  // legible in a row of four
 
 // From near black over blue and orange to pale yellow, brighter with every step, so that it can be
 // read in grey, too.
