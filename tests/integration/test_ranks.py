@@ -21,7 +21,7 @@ except ImportError as missing:
 RESNET = SOURCE / "plugins/backbones/resnet/recipe.toml"
 SMALL = ["backbone.width=4", "train.batch=128", "train.epochs=2", 'train.device="cpu"', "train.threads=1", "loader.threads=1"]
 FEW = 'data.longtail={law="counts", counts=[60, 50, 40, 30, 20, 18, 14, 10, 8, 6]}'  # 256
-GH = ['harmonize={warm_up=1, ramp=0, refresh=1, structure={id="etf", points=8}, allocator={id="sinkhorn", iterations=20}}']
+GH = ['harmonize={warm_up=1, ramp=0, prior={refresh=1}, structure={id="etf", points=8}, allocator={id="sinkhorn", iterations=20}}']
 
 
 class Ranks(GhhostCase):

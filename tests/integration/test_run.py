@@ -182,7 +182,7 @@ class Plugins(GhhostCase):
             self.assertIn(component, provided)
 
     def test_info_prints_a_block_that_can_be_pasted(self):
-        text = self.ghhost("plugins", "info", "simclr").stdout
+        text = self.ghhost("plugins", "info", "simclr").stdout.split("\n\n")[1]  # the first component's
         block = "\n".join(line for line in text.splitlines() if re.match(r"\s*[a-z_]+ = ", line))
         recipe = self.flat_toy()
         start = recipe.index("[method]")
