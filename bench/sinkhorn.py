@@ -56,16 +56,15 @@ class Operator:
 
 
 def published(torch, t, prior, epsilon, iterations):
-    """Scaling of the K x N matrix: points, then samples, from 1/N."""
+    """Scaling of the K x N matrix: points, then samples, from 1/N. Factors are columns and go through `@`, as in the published code."""
     g = torch.exp(t / epsilon).t()
-    k, n = g.shape
-    share = torch.full((n,), 1 / n, dtype=g.dtype)
-    prior = (prior / prior.sum()).to(g.dtype)
-    c = share
+    n = g.shape[1]
+    points = (prior / prior.sum()).to(g.dtype).unsqueeze(1)
+    of_samples = torch.full((n, 1), 1 / n, dtype=g.dtype)
     for _ in range(iterations):
-        r = prior / torch.mv(g, c)
-        c = share / torch.mv(g.t(), r)
-    return (n * r.unsqueeze(1) * g * c.unsqueeze(0)).t()
+        of_points = points / (g @ of_samples)
+        of_samples = 1 / n / (g.t() @ of_points)
+    return (n * of_points * g * of_samples.t()).t()
 
 
 def long_tail(torch, k, ratio=100):
@@ -110,7 +109,7 @@ def part(shape):
 
 
 def measure(**shape):
-    shape = {"n": 512, "k": 100, "views": 1, "threads": 1, "rounds": 41, "iterations": 300, "epsilon": 0.05, "dtype": "float32",
+    shape = {"n": 512, "k": 100, "views": 1, "threads": 1, "rounds": 201, "iterations": 300, "epsilon": 0.05, "dtype": "float32",
              "domain": "auto", "relaxation": 1.0} | shape
     cores = ",".join(map(str, sorted(os.sched_getaffinity(0))[-shape["threads"]:]))
     done = subprocess.run(["taskset", "-c", cores, PYTHON, __file__, "--part", json.dumps(shape)], capture_output=True, text=True,
