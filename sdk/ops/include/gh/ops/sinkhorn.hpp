@@ -13,8 +13,8 @@
 // Any thread; calls may overlap. Each problem is solved on one thread, so their number changes no
 // bit. AVX2 and AVX-512 kernels do the same operations on the same lanes and are written to give
 // the same bits; the portable ones have no fused multiplication and differ in the last places.
-// float32 on a CUDA device is solved there if libghops has CUDA kernels (docs/devices.md); all else is
-// solved on the CPU and comes back to its device.
+// float32 on a CUDA device is solved there if libghops has CUDA kernels (docs/devices.md); all else
+// is solved on the CPU and comes back to its device.
 #pragma once
 
 #include "gh/export.hpp"
