@@ -19,7 +19,7 @@ RATIOS = (1, 4, 16, 64)
 def run(recipe, overrides, scratch):
     out = tempfile.mkdtemp(dir=scratch) + "/run"
     subprocess.run([ROOT / "build/bin/ghhost", "run", recipe, *overrides, "--out", out], check=True, capture_output=True)
-    result = sorted(pathlib.Path(out).glob("results/*-end-*.json"))[-1]
+    result = sorted(pathlib.Path(out).glob("results/*-end-circle.json"))[-1]
     return {m["name"]: m["value"] for m in json.loads(result.read_text())["metrics"]}
 
 
