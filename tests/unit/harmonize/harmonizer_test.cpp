@@ -3,6 +3,7 @@
 #include "support/vectors.hpp"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 
@@ -256,6 +257,19 @@ TEST_CASE(
   CHECK(harmonizer.term(z1, z2, at::arange(16, at::kLong), true, 0).item<double>() ==
         Approx(expected));
   CHECK(test::largest_difference(harmonizer.tracker().table(), log_q(z1).exp()) < 1e-6);
+}
+
+TEST_CASE("constant targets carry no gradient back into an allocator that has one") {
+  Toy toy;
+  struct Owner final : Allocator {
+    at::Tensor own = at::full({16, 4}, 0.25, at::kDouble).set_requires_grad(true);
+    at::Tensor assign(const AssignRequest&, AssignReport&) override { return own * 1; }
+  } owner;
+  Harmonizer harmonizer({.ramp = 0}, toy.points, owner, {}, 16, at::kDouble, kQuiet);
+  const at::Tensor z = leaf(at::randn({16, 2}, at::kDouble));
+  harmonizer.term(z, z, at::arange(16, at::kLong), false, 0).backward();
+  CHECK(z.grad().defined());
+  CHECK_FALSE(owner.own.grad().defined());
 }
 
 TEST_CASE("embeddings that are not finite give a loss that is not, and leave no trace") {
