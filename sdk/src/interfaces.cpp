@@ -64,6 +64,7 @@ void Backbone::check(std::span<const int64_t>, Complaints&) const {}
 void* Backbone::query(const char*) { return nullptr; }
 
 Evaluation::~Evaluation() = default;
+EvaluationServices::~EvaluationServices() = default;
 Evaluator::~Evaluator() = default;
 void Evaluator::check(const EvalFacts&, Complaints&) const {}
 void* Evaluator::query(const char*) { return nullptr; }

@@ -17,45 +17,8 @@ namespace {
 using namespace plot_detail;
 
 constexpr std::size_t kMaxDots = 3000;
-constexpr std::size_t kMaxLegend = 12;
 
-constexpr std::string_view kFaint = "stroke-opacity=\"0.13\"";
-constexpr std::string_view kAxis = "stroke-opacity=\"0.45\"";
 constexpr std::string_view kQuiet = "text-anchor=\"middle\" fill-opacity=\"0.75\"";
-
-// Returns the y below.
-double draw_title(Canvas& canvas, const std::string& title) {
-  if (title.empty()) return 6;
-  canvas.text(1, 15, title, "font-size=\"13\" font-weight=\"600\"");
-  return 24;
-}
-
-// Names with a dot of their colour, in as many rows as they need; returns the y below.
-double draw_legend(Canvas& canvas, const std::vector<PlotSeries>& series, double y) {
-  constexpr double kRow = 18, kLeft = 2;
-  double at = kLeft;
-  const auto place = [&](double width) {
-    if (at > kLeft && at + width > canvas.width()) {
-      at = kLeft;
-      y += kRow;
-    }
-  };
-  std::size_t named = 0;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    if (series[i].name.empty() || ++named > kMaxLegend) continue;
-    const double width = 14 + text_width(series[i].name);
-    place(width);
-    canvas.raw("<g fill=\"").raw(plot_color(i)).raw("\">").dot(at + 4, y + 8, 4);
-    canvas.raw("</g>").text(at + 12, y + 12, series[i].name, "");
-    at += width + 12;
-  }
-  if (named > kMaxLegend) {
-    const std::string rest = "and " + std::to_string(named - kMaxLegend) + " more";
-    place(text_width(rest));
-    canvas.text(at, y + 12, rest, "fill-opacity=\"0.7\"");
-  }
-  return named > 0 ? y + kRow + 2 : y;
-}
 
 void check(const PlotSeries& series) {
   require(series.x.size() == series.y.size(), ErrorCode::shape, "plot series \"", series.name,

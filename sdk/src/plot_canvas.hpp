@@ -1,6 +1,8 @@
-// What the plots of plot.cpp are made of: text and numbers as SVG wants them, ranges, ticks, a
+// What the plots of this folder are made of: text and numbers as SVG wants them, ranges, ticks, a
 // canvas.
 #pragma once
+
+#include "gh/plot.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,9 @@
 #include <vector>
 
 namespace gh::plot_detail {
+
+inline constexpr std::string_view kFaint = "stroke-opacity=\"0.13\"";
+inline constexpr std::string_view kAxis = "stroke-opacity=\"0.45\"";
 
 inline constexpr double kFont = 11;
 inline constexpr double kCharacter = 6.2;  // mean advance at kFont; SVG cannot measure text
@@ -117,7 +122,7 @@ inline std::string tick_label(double value, double step) {
   return text;
 }
 
-// The little of SVG that both plots need, appended to one string.
+// The little of SVG that plots need, appended to one string.
 class Canvas {
  public:
   Canvas(double width, std::string_view label) : width_(width), label_(label) {}
@@ -153,5 +158,40 @@ class Canvas {
   std::string label_;
   std::string body_;
 };
+
+// Returns the y below.
+inline double draw_title(Canvas& canvas, const std::string& title) {
+  if (title.empty()) return 6;
+  canvas.text(1, 15, title, "font-size=\"13\" font-weight=\"600\"");
+  return 24;
+}
+
+// Names with a dot of their colour, in as many rows as they need; returns the y below.
+inline double draw_legend(Canvas& canvas, const std::vector<PlotSeries>& series, double y) {
+  constexpr double kRow = 18, kLeft = 2;
+  constexpr std::size_t kMaxLegend = 12;
+  double at = kLeft;
+  const auto place = [&](double width) {
+    if (at > kLeft && at + width > canvas.width()) {
+      at = kLeft;
+      y += kRow;
+    }
+  };
+  std::size_t named = 0;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (series[i].name.empty() || ++named > kMaxLegend) continue;
+    const double width = 14 + text_width(series[i].name);
+    place(width);
+    canvas.raw("<g fill=\"").raw(plot_color(i)).raw("\">").dot(at + 4, y + 8, 4);
+    canvas.raw("</g>").text(at + 12, y + 12, series[i].name, "");
+    at += width + 12;
+  }
+  if (named > kMaxLegend) {
+    const std::string rest = "and " + std::to_string(named - kMaxLegend) + " more";
+    place(text_width(rest));
+    canvas.text(at, y + 12, rest, "fill-opacity=\"0.7\"");
+  }
+  return named > 0 ? y + kRow + 2 : y;
+}
 
 }  // namespace gh::plot_detail

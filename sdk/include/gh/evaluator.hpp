@@ -19,9 +19,10 @@ namespace gh {
 inline namespace v1 {
 
 enum class FeatureLevel : int {
-  input = 0,     // the sample as the network sees it
-  backbone = 1,  // encoder output
-  embedding = 2  // what harmonize() sees
+  input = 0,      // the sample as the network sees it
+  backbone = 1,   // encoder output
+  embedding = 2,  // what harmonize() sees
+  none = 3        // targets and class names only: no sample is read, Features::x is undefined
 };
 
 // Plugin to host: carries its size, so that later minors can append.
@@ -33,6 +34,8 @@ struct FeatureRequest {
   // "plain": without augmentation; "train": the method's first view; or a preset of [views], with
   // the recipe's normalisation.
   std::string_view views = "plain";
+  at::Tensor samples = {};  // [n] int64, positions in the split; undefined: all, in order
+  int64_t draw = 0;         // ≥ 0: another number, other draws of what is random in `views`
 };
 
 // Host to plugin; later minors append.
@@ -54,6 +57,22 @@ struct EvalFacts {
   bool multi_targets = false;
 };
 
+// What else the host does for an evaluator:
+//   auto* services = static_cast<EvaluationServices*>(evaluation.query(EvaluationServices::kId));
+// Lives as long as the Evaluation. Training thread.
+class GH_API EvaluationServices {
+ public:
+  static constexpr const char* kId = "gh.evaluation.services.v1";
+  virtual ~EvaluationServices();
+  // A sample as it lies in the data set, as PNG of at most side × side pixels; "" where samples are
+  // vectors.
+  virtual std::string png(std::string_view split, int64_t sample, int side) = 0;
+  // Positions in `split` that a file names (.npy, .json, or one a line), [n] int64.
+  virtual at::Tensor positions(std::string_view split, std::string_view file) = 0;
+  // An encoder as the recipe's [backbone] builds it, with weights keyed by `purpose`.
+  virtual std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) = 0;
+};
+
 // Valid during evaluate(). Training thread.
 class GH_API Evaluation {
  public:
@@ -61,8 +80,9 @@ class GH_API Evaluation {
   virtual const RunFacts& facts() const = 0;
   virtual Random random(
       std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
-  virtual const Features& features(
-      const FeatureRequest& request) = 0;  // cached for this evaluation
+  // Cached: evaluators that ask for the same at one moment share it. Throws Error numeric when a
+  // feature is not finite.
+  virtual const Features& features(const FeatureRequest& request) = 0;
   virtual at::Tensor
   class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
   // What GH pulls towards, as it stands: [K, width] float32 and the prior [K] float64, CPU;

@@ -70,6 +70,64 @@ class GH_API LinePlot {
   std::vector<PlotSeries> series_;
 };
 
+// Bars side by side from left to right, one colour a series; heights from 0 to `top`. A value that
+// is not finite is a gap.
+struct BarSeries {
+  std::string name;  // empty: not in the legend
+  std::vector<double> values;
+};
+
+class GH_API BarPlot {
+ public:
+  std::string title;
+  std::string x_label;
+  double top = 0;    // 0: from the data
+  int width = 640;   // pixels; at least 160
+  int height = 240;  // pixels; at least 120
+
+  // Its bars stand to the right of those added before.
+  void add(BarSeries series);
+  std::string svg() const;
+
+ private:
+  std::vector<BarSeries> series_;
+};
+
+// A matrix as shaded cells, dark for large values, with the numbers in them where there is room.
+// Values lie in 0 … `top`; what is not finite is left blank.
+class GH_API GridPlot {
+ public:
+  std::string title;
+  std::string row_label, column_label;
+  std::vector<std::string> row_names, column_names;  // as many as rows and columns, or empty
+  std::vector<std::vector<double>> rows;             // all of one length
+  double top = 1;
+  int size = 400;  // pixels of the longer side; at least 120
+
+  // Throws Error shape when rows differ in length or names do not fit.
+  std::string svg() const;
+};
+
+// Rows of small pictures with words: a heading, then pictures with a caption below each.
+struct PictureCell {
+  std::string png;      // bytes
+  std::string caption;  // may be empty
+  bool marked = false;  // with a frame
+};
+
+class GH_API PictureRows {
+ public:
+  std::string title;
+  int side = 64;  // pixels a picture
+
+  void add(std::string heading, std::vector<PictureCell> cells);
+  std::string svg() const;
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<std::vector<PictureCell>> rows_;
+};
+
 // "#rrggbb" of the n-th group, in ScatterPlot and LinePlot the n-th series; repeats after eight.
 // Distinguishable in light and dark and with the usual colour blindness (Okabe and Ito 2008, grey
 // in place of black).

@@ -131,7 +131,7 @@ static_assert(value(gh::Severity::warning) == 2);
 static_assert(value(gh::TargetKind::none) == 0 && value(gh::TargetKind::classes) == 1);
 static_assert(value(gh::TargetKind::multi) == 2 && value(gh::TargetKind::real) == 3);
 static_assert(value(gh::FeatureLevel::input) == 0 && value(gh::FeatureLevel::backbone) == 1);
-static_assert(value(gh::FeatureLevel::embedding) == 2);
+static_assert(value(gh::FeatureLevel::embedding) == 2 && value(gh::FeatureLevel::none) == 3);
 
 // --- structs that cross -------------------------------------------------------------------------
 
@@ -216,7 +216,9 @@ GH_AT(gh::FeatureRequest, struct_size, 0);
 GH_AT(gh::FeatureRequest, level, 4);
 GH_AT(gh::FeatureRequest, split, 8);
 GH_AT(gh::FeatureRequest, views, 24);
-GH_SIZE(gh::FeatureRequest, 40);
+GH_AT(gh::FeatureRequest, samples, 40);
+GH_AT(gh::FeatureRequest, draw, 48);
+GH_SIZE(gh::FeatureRequest, 56);
 
 GH_AT(gh::LinearSpec, in, 0);
 GH_AT(gh::LinearSpec, out, 8);
