@@ -7,6 +7,8 @@
 namespace gh::host {
 namespace {
 
+constexpr int kManySections = 4;
+
 constexpr std::string_view kStyle = R"css(
 :root {
   color-scheme: light dark;
@@ -138,15 +140,36 @@ std::string html_page(std::string_view title, std::string_view body) {
       kPolicy, escape_html(title), kStyle, body);
 }
 
-std::string html_section(std::string_view heading, std::string_view content) {
-  if (content.empty()) return {};
-  return fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", escape_html(heading), content);
+std::string html_sections(std::span<const Section> sections) {
+  std::string out, links;
+  int number = 0;
+  for (const Section& section : sections) {
+    if (section.content.empty()) continue;
+    const std::string heading = escape_html(section.heading);
+    ++number;
+    links += fmt::format("<a href=\"#s{}\">{}</a>\n", number, heading);
+    out += fmt::format("<section id=\"s{}\">\n<h2>{}", number, heading);
+    if (!section.detail.empty())
+      out += fmt::format(" <span>{}</span>", escape_html(section.detail));
+    out += "</h2>\n" + section.content + "</section>\n";
+  }
+  return number < kManySections ? out : "<nav>\n" + links + "</nav>\n" + out;
 }
 
 std::string html_folded(std::string_view heading, std::string_view content, Fold fold) {
   if (content.empty()) return {};
   return fmt::format("<details{}>\n<summary>{}</summary>\n{}</details>\n",
-                     fold == Fold::open ? " open" : "", escape_html(heading), content);
+                     fold == Fold::open    ? " open"
+                     : fold == Fold::bulky ? " class=\"bulky\""
+                                           : "",
+                     escape_html(heading), content);
+}
+
+std::string html_notice(std::span<const std::string> lines) {
+  if (lines.empty()) return {};
+  std::string out = "<div class=\"notice\">\n";
+  for (const std::string& line : lines) out += fmt::format("<p>{}</p>\n", escape_html(line));
+  return out + "</div>\n";
 }
 
 std::string state_badge(std::string_view state) {

@@ -1,6 +1,7 @@
 // Pictures of a report, in rows that are read across.
 #pragma once
 
+#include "report/evaluations.hpp"
 #include "report/run_record.hpp"
 
 #include <span>
@@ -27,13 +28,14 @@ class Gallery {
   int drawn_ = 0;
 };
 
-// The pictures of a run, evaluator by evaluator: one picture at successive moments is one row; what
-// is the same at every moment (the data) stands once, before the first row.
-std::string run_pictures(const RunRecord& run, Gallery& gallery);
+// The pictures of an evaluator. Small ones: one picture at successive moments is one row; what is
+// the same at every moment (the data) stands once, before the first row. Large ones: the last
+// moment's, earlier ones folded.
+std::string series_pictures(const EvaluatorSeries& series, Gallery& gallery);
 
-// Pictures of several runs: a row for each name, a column for each run (`labels`), each at the
-// run's last moment; what is the same in every run stands once.
-std::string compared_pictures(std::span<const RunRecord> runs, std::span<const std::string> labels,
+// A row for each picture of the evaluator, a column for each run (`labels`), each at the run's last
+// moment; what is the same in every run stands once.
+std::string compared_pictures(const EvaluatorMatch& match, std::span<const std::string> labels,
                               Gallery& gallery);
 
 }  // namespace gh::host
