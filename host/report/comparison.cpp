@@ -63,8 +63,10 @@ std::string by_group(std::span<const EvaluatorMatch> matches, std::span<const st
   for (std::size_t m = 0; m < matches.size(); ++m)
     for (std::size_t i = 0; i < labels.size(); ++i)
       if (const EvaluatorSeries* series = matches[m].of_run[i])
-        if (const auto row = group_row(series->last()))
-          lines.push_back({labels[i], names[m], *row});
+        if (auto row = group_row(series->last())) {
+          row->evaluator = names[m];
+          lines.push_back({labels[i], names[m], std::move(*row)});
+        }
   return group_table(lines);
 }
 

@@ -37,7 +37,8 @@ std::vector<const ResultRecord*> EvaluatorSeries::shown() const {
   for (const ResultRecord* result : results) {
     if (result->moment == kRegular && result != results.back()) continue;
     // Evaluated again at the same moment: the later result stands.
-    if (!out.empty() && out.back()->moment == result->moment && out.back()->epoch == result->epoch)
+    if (!out.empty() && out.back()->moment == result->moment &&
+        out.back()->epoch == result->epoch && out.back()->splits == result->splits)
       out.pop_back();
     out.push_back(result);
   }
@@ -114,7 +115,8 @@ std::vector<std::string> match_labels(std::span<const EvaluatorMatch> matches) {
 }
 
 std::string moment_label(const ResultRecord& result) {
-  return result.label.empty() ? result.moment : result.label;
+  if (result.label.empty()) return result.moment;
+  return result.moment == "afterwards" ? result.label + ", afterwards" : result.label;
 }
 
 std::string epoch_beside(const std::string& label, int64_t epoch) {

@@ -14,11 +14,13 @@ constexpr std::string_view kStyle = R"css(
   color-scheme: light dark;
   --paper: #fbfbf9; --panel: #ffffff; --ink: #1d2329; --soft: #59636d; --rule: #e1e3de;
   --good: #00734f; --busy: #00609a; --bad: #b03a00; --code: #f3f4f1;
+  --shade: #1d232940;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171a; --panel: #1b1f23; --ink: #e3e7ea; --soft: #98a3ad; --rule: #2d343a;
     --good: #3cc59a; --busy: #6cbcf0; --bad: #f08a4b; --code: #101316;
+    --shade: #000000b0;
   }
 }
 * { box-sizing: border-box; }
@@ -33,8 +35,11 @@ h1 { margin: 0; font-size: clamp(1.5rem, 1.1rem + 1.6vw, 2.1rem); line-height: 1
   letter-spacing: -0.015em; font-weight: 650; }
 h2 { margin: 0 0 1rem; font-size: 1.2rem; letter-spacing: -0.005em; font-weight: 620; }
 h3 { margin: 1.6rem 0 0.4rem; font-size: 1rem; font-weight: 620; }
-h3 span, header span, .soft { color: var(--soft); font-weight: 400; }
-h3 span { font-size: 0.875rem; margin-left: 0.3em; }
+h2 span, header span { color: var(--soft); font-weight: 400; }
+h2 span { display: block; margin-top: 0.15rem; font-size: 0.9rem; letter-spacing: 0; }
+nav { display: flex; flex-wrap: wrap; gap: 0.3rem 1.2rem; margin-top: 1.4rem; font-size: 0.9rem; }
+nav a { color: var(--busy); text-decoration: none; padding: 0.15rem 0; }
+nav a:hover { text-decoration: underline; }
 p { margin: 0.4rem 0; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 code { font-size: 0.9em; }
@@ -49,13 +54,19 @@ code { font-size: 0.9em; }
 .notice { margin: 1.2rem 0 0; padding: 0.6rem 1rem; border-left: 3px solid var(--bad);
   background: var(--panel); font-size: 0.92rem; }
 .notice p { margin: 0.15rem 0; white-space: pre-wrap; }
-section, details { margin-top: 2.2rem; padding-top: 1.4rem; border-top: 1px solid var(--rule); }
-details { margin-top: 0; padding: 0.9rem 0; }
-details:first-of-type { margin-top: 2.2rem; }
+section { margin-top: 2.2rem; padding-top: 1.4rem; border-top: 1px solid var(--rule); }
+details { padding: 0.9rem 0; border-top: 1px solid var(--rule); }
+section + details { margin-top: 2.2rem; }
 summary { cursor: pointer; font-weight: 620; }
 details[open] > summary { margin-bottom: 0.8rem; }
+section details { padding: 0; border: 0; margin-top: 0.9rem; }
+section summary { font-weight: 500; font-size: 0.92rem; color: var(--soft); }
+section summary:hover, section details[open] > summary { color: var(--ink); }
+section .notice { margin: 0 0 1.2rem; }
 .row { display: flex; flex-wrap: wrap; gap: 1.6rem; align-items: start; }
 .row figure { flex: 1 1 240px; max-width: 340px; }
+.row .large { flex: 0 1 var(--w); max-width: 100%; }
+.large svg, .large img { min-width: clamp(0px, calc((var(--w) - 480px) * 100), 440px); }
 .row + .row { margin-top: 2rem; }
 .sheet div { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
 .pixels { image-rendering: pixelated; height: 128px; width: auto; max-width: 100%; }
@@ -66,6 +77,7 @@ figure header b { display: block; font-weight: 620; }
 figure header span { font-size: 0.85rem; }
 figure svg, figure img { display: block; width: 100%; height: auto; font-family: inherit; }
 figure img { background: #fff; border-radius: 4px; }
+.large img { padding: 0.8rem; }
 figcaption, .caption { font-size: 0.88rem; line-height: 1.45; color: var(--soft);
   max-width: 46rem; }
 figcaption { margin-top: 0.5rem; }
@@ -80,7 +92,12 @@ figcaption { margin-top: 0.5rem; }
 .tables figure { max-width: 100%; }
 .tables th, .tables td { padding-right: 0.9rem; }
 .tables thead .n { max-width: 7rem; }
-.scroll { overflow-x: auto; }
+/* A shadow at the side where there is more: covers that scroll along hide it at the ends. */
+.scroll { overflow-x: auto; background:
+  linear-gradient(to right, var(--paper) 30%, transparent) 0 / 36px 100% local no-repeat,
+  linear-gradient(to left, var(--paper) 30%, transparent) 100% / 36px 100% local no-repeat,
+  radial-gradient(farthest-side at 0 50%, var(--shade), transparent) 0 / 12px 100% no-repeat,
+  radial-gradient(farthest-side at 100% 50%, var(--shade), transparent) 100% / 12px 100% no-repeat; }
 .scroll + .scroll { margin-top: 1.6rem; }
 table { border-collapse: collapse; font-size: 0.92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.4rem 1.1rem 0.4rem 0; text-align: left; vertical-align: top;
@@ -90,6 +107,22 @@ thead th { color: var(--soft); font-weight: 500; font-size: 0.85rem; vertical-al
   border-bottom-color: var(--soft); }
 .n { text-align: right; white-space: nowrap; }
 thead small { display: block; font-size: 0.78rem; line-height: 1.4; }
+.groups { display: block; min-width: calc(var(--n) * 3.6rem); }
+.groups thead, .groups tbody { display: block; }
+.groups tr { display: grid; align-items: baseline; column-gap: 1.2rem; padding: 0.5rem 0;
+  grid-template-columns: minmax(11rem, 1fr) repeat(var(--n), minmax(3.4rem, 5.4rem));
+  border-bottom: 1px solid var(--rule); }
+.groups thead tr { padding: 0 0 0.3rem; border-bottom-color: var(--soft); }
+.groups th, .groups td { padding: 0; border: 0; }
+.groups tbody th { font-weight: 620; font-size: 1rem; line-height: 1.35; }
+.groups small { display: block; font-weight: 400; font-size: 0.84rem; color: var(--soft); }
+.groups td { font-size: 1.5rem; line-height: 1.25; letter-spacing: -0.01em; }
+.groups .std { color: var(--soft); }
+.groups .avg { font-weight: 650; }
+.groups.compact td { font-size: 0.95rem; letter-spacing: 0; }
+.groups.compact tr { padding: 0.3rem 0; }
+.groups.compact tbody th { font-size: 0.92rem; font-weight: 500; }
+.scroll + .caption { margin-top: 0.8rem; }
 .metrics { width: 100%; }
 .metrics thead th:first-child { width: 100%; }
 thead .n { white-space: normal; max-width: 9rem; }
@@ -109,6 +142,11 @@ footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
   .metrics thead th { font-size: 0.78rem; line-height: 1.3; }
   .metrics thead th:first-child { width: auto; }
   .metrics thead .n { min-width: 4.2rem; }
+  .groups tr { column-gap: 0.4rem;
+    grid-template-columns: repeat(var(--n), minmax(3.2rem, 1fr)); }
+  .groups tbody th { grid-column: 1 / -1; margin-bottom: 0.25rem; }
+  .groups thead th:first-child { display: none; }
+  .groups td { font-size: 1.2rem; }
 }
 @media print {
   body { max-width: none; padding: 0; font-size: 10.5pt; background: none; }
@@ -117,9 +155,12 @@ footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
   .row { gap: 0.8rem; flex-wrap: nowrap; }
   .row figure { flex-basis: 0; }
   .plots { grid-template-columns: repeat(2, 1fr); }
-  .scroll { overflow: visible; }
+  .scroll { overflow: visible; background: none; }
   td { overflow-wrap: anywhere; }
   pre { white-space: pre-wrap; background: none; padding: 0; }
+  nav, .bulky { display: none; }
+  .groups td { font-size: 1.2rem; }
+  .large svg, .large img { min-width: 0; }
   details::details-content { content-visibility: visible; block-size: auto; opacity: 1; }
 }
 )css";

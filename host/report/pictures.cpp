@@ -84,7 +84,7 @@ std::string last_of(const std::vector<Series>& all, Gallery& gallery) {
   std::vector<Figure> last;
   std::string earlier;
   for (const Series& s : all) {
-    last.push_back(s.figures.back());
+    last.push_back({"", "", s.figures.back().picture});  // the section says when it was taken
     if (s.figures.size() > 1 && !s.still())
       earlier += gallery.row(std::span(s.figures).first(s.figures.size() - 1));
   }
@@ -115,9 +115,10 @@ std::string Gallery::row(std::span<const Figure> figures) {
     out += large(*figure.picture) ? fmt::format("<figure class=\"large\" style=\"--w:{:.0f}px\">",
                                                 natural_width(*figure.picture))
                                   : "<figure>";
-    out += fmt::format("<header><b>{}</b> <span>{}</span></header>\n<div class=\"scroll\">",
-                       escape_html(figure.heading), escape_html(figure.detail));
-    out += image(*figure.picture) + "</div>\n";
+    if (!figure.heading.empty())
+      out += fmt::format("<header><b>{}</b> <span>{}</span></header>\n",
+                         escape_html(figure.heading), escape_html(figure.detail));
+    out += "<div class=\"scroll\">" + image(*figure.picture) + "</div>\n";
     if (figure.picture->caption != caption) {
       caption = figure.picture->caption;
       out += fmt::format("<figcaption>{}</figcaption>\n", escape_html(caption));

@@ -12,7 +12,7 @@ namespace gh::host {
 
 // A picture and the words above it.
 struct Figure {
-  std::string heading;
+  std::string heading;  // may be empty
   std::string detail;
   const PictureRecord* picture = nullptr;
 };

@@ -62,6 +62,7 @@ std::string by_group(std::span<const EvaluatorSeries> all, std::span<const std::
       if (!row) continue;
       if (result == &all[i].last()) {
         last.push_back({labels[i], row->how, *row});
+        last.back().row.evaluator = labels[i];
         continue;
       }
       const std::string label = moment_label(*result), epoch = epoch_beside(label, row->epoch);
@@ -88,7 +89,11 @@ std::string numbers(const EvaluatorSeries& series, const std::string& label) {
 Section evaluator_section(const EvaluatorSeries& series, const std::string& label,
                           Gallery& gallery) {
   const auto row = group_row(series.last());
-  return {label, row ? row->how : "",
+  const std::string moment = moment_label(series.last());
+  const std::string epoch = epoch_beside(moment, series.last().epoch);
+  std::string detail = moment + (epoch.empty() ? "" : ", " + epoch);
+  if (row && !row->how.empty()) detail += " · " + row->how;
+  return {label, detail,
           series_pictures(series, gallery) + numbers(series, label) + series_tables(series) +
               protocol(series)};
 }

@@ -257,9 +257,12 @@ class Loader {
     for (const auto& entry : fs::directory_iterator(run_.directory / "results", error))
       if (entry.path().extension() == ".json")
         names.push_back("results/" + entry.path().filename().string());
-    // By number and not by text, so that 100 comes after 99.
+    // By number and not by text, so that 100 comes after 99; last what was evaluated afterwards.
     const auto number = [](const std::string& name) {
-      return std::strtol(name.c_str() + std::string_view("results/").size(), nullptr, 10);
+      const char* begin = name.c_str() + std::string_view("results/").size();
+      char* end = nullptr;
+      const long value = std::strtol(begin, &end, 10);
+      return end == begin ? std::numeric_limits<long>::max() : value;
     };
     std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
       return std::pair(number(a), a) < std::pair(number(b), b);

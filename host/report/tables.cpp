@@ -4,6 +4,7 @@
 #include "report/page.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -72,21 +73,21 @@ std::string long_tables(const TableSeries& tables) {
   return out;
 }
 
+// The last moment, and the others for those who ask.
 std::string short_tables(const TableSeries& tables) {
-  const TableRecord& first = *tables.front().second;
-  std::string out = fmt::format("<h3>{}</h3>\n", escape_html(first.name));
-  if (!first.caption.empty())
-    out += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(first.caption));
-  out += "<div class=\"tables\">\n";
-  for (const auto& [result, table] : tables) {
-    const std::string label = moment_label(*result);
-    out += "<figure>";
-    if (tables.size() > 1)
-      out += fmt::format("<header><b>{}</b> <span>{}</span></header>\n", escape_html(label),
-                         epoch_beside(label, result->epoch));
-    out += html_table(table->columns, table->rows) + "</figure>\n";
+  const TableRecord& last = *tables.back().second;
+  std::string out = fmt::format("<h3>{}</h3>\n", escape_html(last.name)), earlier;
+  if (!last.caption.empty())
+    out += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(last.caption));
+  out += html_table(last.columns, last.rows);
+  for (auto it = tables.begin(); it + 1 < tables.end(); ++it) {
+    const std::string label = moment_label(*it->first);
+    earlier += fmt::format("<figure><header><b>{}</b> <span>{}</span></header>\n{}</figure>\n",
+                           escape_html(label), epoch_beside(label, it->first->epoch),
+                           html_table(it->second->columns, it->second->rows));
   }
-  return out + "</div>\n";
+  if (earlier.empty()) return out;
+  return out + html_folded("Earlier moments", "<div class=\"tables\">\n" + earlier + "</div>\n");
 }
 
 std::string group_heading(const GroupRow& row) {
@@ -170,13 +171,24 @@ std::string metric_table(const MetricGroup& group, std::span<const Column> colum
 }
 
 std::string group_table(std::span<const GroupLine> lines) {
+  // What the columns mean, and for which lines.
+  std::vector<std::pair<std::string, std::vector<std::string>>> definitions;
+  for (const GroupLine& line : lines) {
+    auto it = std::find_if(definitions.begin(), definitions.end(),
+                           [&](auto& d) { return d.first == line.row.definition; });
+    if (it == definitions.end()) it = definitions.insert(it, {line.row.definition, {}});
+    if (std::find(it->second.begin(), it->second.end(), line.row.evaluator) == it->second.end())
+      it->second.push_back(line.row.evaluator);
+  }
   std::string out = group_lines(lines, "groups");
-  std::vector<std::string> definitions;
-  for (const GroupLine& line : lines)
-    if (std::find(definitions.begin(), definitions.end(), line.row.definition) == definitions.end())
-      definitions.push_back(line.row.definition);
-  for (const std::string& definition : definitions)
-    out += fmt::format("<p class=\"caption\">{}.</p>\n", escape_html(definition));
+  for (const auto& [definition, evaluators] : definitions)
+    out +=
+        fmt::format("<p class=\"caption\">{}{}</p>\n",
+                    definitions.size() == 1
+                        ? ""
+                        : fmt::format("<b>{}:</b> ",
+                                      escape_html(fmt::format("{}", fmt::join(evaluators, ", ")))),
+                    escape_html(definition));
   return out;
 }
 

@@ -26,18 +26,18 @@ enum class Changes { hidden, shown };
 std::string metric_table(const MetricGroup& group, std::span<const Column> columns,
                          Changes changes = Changes::hidden);
 
-// Results by group of classes, the numbers large: a line per row, under a line of headings for each
-// set of columns. What the columns mean is printed below, each meaning once.
+// Results by group of classes, the numbers large, under a line of headings for each set of columns.
+// What the columns mean is printed below, each meaning once.
 struct GroupLine {
   std::string heading, detail;
   GroupRow row;
 };
 std::string group_table(std::span<const GroupLine> lines);
-// A `compact` one has numbers of the size of text and no definitions.
+// The same with numbers of the size of text and no definitions.
 std::string compact_group_table(std::span<const GroupLine> lines);
 
-// The tables that an evaluator left, but for "groups": the same one at successive moments side by
-// side; long ones folded.
+// The tables that an evaluator left, but for "groups": the last moment's, earlier ones folded; long
+// ones folded altogether.
 std::string series_tables(const EvaluatorSeries& series);
 
 // Parameters and fingerprints of splits, folded.
