@@ -68,6 +68,8 @@ section .notice { margin: 0 0 1.2rem; }
 .row .large { flex: 0 1 var(--w); max-width: 100%; }
 .large svg, .large img { min-width: clamp(0px, calc((var(--w) - 480px) * 100), 440px); }
 .row + .row { margin-top: 2rem; }
+.row + .scroll, .row + .even, .row + details { margin-top: 1.6rem; }
+.pair .large { flex: 1 1 460px; max-width: min(100%, var(--w)); }
 .sheet div { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; }
 .pixels { image-rendering: pixelated; height: 128px; width: auto; max-width: 100%; }
 .arrow { color: var(--soft); padding: 0 0.4rem; }
@@ -88,10 +90,6 @@ figcaption { margin-top: 0.5rem; }
 .plots.wide { grid-template-columns: minmax(0, 680px); }
 .plots.wide figure { max-width: none; }
 .plots + .caption { margin-top: 1.2rem; }
-.tables { display: flex; flex-wrap: wrap; gap: 1.4rem 2.4rem; margin-top: 0.8rem; }
-.tables figure { max-width: 100%; }
-.tables th, .tables td { padding-right: 0.9rem; }
-.tables thead .n { max-width: 7rem; }
 /* A shadow at the side where there is more: covers that scroll along hide it at the ends. */
 .scroll { overflow-x: auto; background:
   linear-gradient(to right, var(--paper) 30%, transparent) 0 / 36px 100% local no-repeat,

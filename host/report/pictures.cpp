@@ -79,16 +79,29 @@ std::string rows_of(const std::vector<Series>& all, Gallery& gallery) {
   return out;
 }
 
-// The last moment of each side by side, and a fold with the moments before.
-std::string last_of(const std::vector<Series>& all, Gallery& gallery) {
+// The last moment of each side by side. The page says when `newest` was; what is older says so
+// itself.
+std::string last_of(const std::vector<Series>& all, const ResultRecord& newest, Gallery& gallery) {
   std::vector<Figure> last;
-  std::string earlier;
   for (const Series& s : all) {
-    last.push_back({"", "", s.figures.back().picture});  // the section says when it was taken
-    if (s.figures.size() > 1 && !s.still())
-      earlier += gallery.row(std::span(s.figures).first(s.figures.size() - 1));
+    last.push_back(s.figures.back());
+    for (const PictureRecord& picture : newest.pictures)
+      if (&picture == last.back().picture) last.back().heading.clear();
   }
-  return gallery.row(last) + html_folded("Earlier moments", earlier, Fold::bulky);
+  return gallery.row(last);
+}
+
+// Pictures to be read across moments, and those to be seen large.
+struct Sorted {
+  std::vector<Series> small, wide;
+};
+
+Sorted sorted_pictures(const EvaluatorSeries& series) {
+  Sorted out;
+  for (const ResultRecord* result : series.shown())
+    for (const PictureRecord& picture : result->pictures)
+      add(large(picture) ? out.wide : out.small, picture, moment_label(*result), *result);
+  return out;
 }
 
 }  // namespace
@@ -108,9 +121,10 @@ std::string Gallery::image(const PictureRecord& picture) {
                      picture.mime, base64(picture.bytes));
 }
 
-std::string Gallery::row(std::span<const Figure> figures) {
+std::string Gallery::row(std::span<const Figure> figures, Row kind) {
   if (figures.empty()) return {};
-  std::string out = "<div class=\"row\">\n", caption;
+  std::string out = kind == Row::pair ? "<div class=\"row pair\">\n" : "<div class=\"row\">\n";
+  std::string caption;
   for (const Figure& figure : figures) {
     out += large(*figure.picture) ? fmt::format("<figure class=\"large\" style=\"--w:{:.0f}px\">",
                                                 natural_width(*figure.picture))
@@ -129,11 +143,17 @@ std::string Gallery::row(std::span<const Figure> figures) {
 }
 
 std::string series_pictures(const EvaluatorSeries& series, Gallery& gallery) {
-  std::vector<Series> small, wide;
-  for (const ResultRecord* result : series.shown())
-    for (const PictureRecord& picture : result->pictures)
-      add(large(picture) ? wide : small, picture, moment_label(*result), *result);
-  return last_of(wide, gallery) + rows_of(small, gallery);
+  Sorted pictures = sorted_pictures(series);
+  if (series.shown().size() == 1)  // which the page has said
+    for (Series& s : pictures.small) s.figures = {{s.name, "", s.figures.back().picture}};
+  return last_of(pictures.wide, series.last(), gallery) + rows_of(pictures.small, gallery);
+}
+
+std::string earlier_pictures(const EvaluatorSeries& series, Gallery& gallery) {
+  std::string out;
+  for (const Series& s : sorted_pictures(series).wide)
+    if (!s.still()) out += gallery.row(std::span(s.figures).first(s.figures.size() - 1), Row::pair);
+  return out;
 }
 
 std::string compared_pictures(const EvaluatorMatch& match, std::span<const std::string> labels,
@@ -150,7 +170,7 @@ std::string compared_pictures(const EvaluatorMatch& match, std::span<const std::
   for (Series& s : all) {
     if (runs > 1 && s.figures.size() == runs && s.still())
       s.figures = {{s.name, "same in every run", s.figures.front().picture}};
-    out += gallery.row(s.figures);
+    out += gallery.row(s.figures, Row::pair);
   }
   return out;
 }

@@ -79,13 +79,11 @@ std::string numbers(const EvaluatorSeries& series, const std::string& label) {
     const std::string name = moment_label(*moment);
     columns.push_back({name, epoch_beside(name, moment->epoch)});
   }
-  const std::string table = metric_table(group, columns);
-  // What stands at the top of the page is repeated for those who want the definitions.
-  return find_table(series.last(), "groups") ? html_folded("All numbers, with definitions", table)
-                                             : table;
+  return metric_table(group, columns);
 }
 
-// Everything one evaluator left: pictures, numbers, tables, how it was done.
+// Everything one evaluator left: pictures, numbers, tables, how it was done. Numbers that stand at
+// the top of the page are repeated for those who want the definitions.
 Section evaluator_section(const EvaluatorSeries& series, const std::string& label,
                           Gallery& gallery) {
   const auto row = group_row(series.last());
@@ -93,9 +91,14 @@ Section evaluator_section(const EvaluatorSeries& series, const std::string& labe
   const std::string epoch = epoch_beside(moment, series.last().epoch);
   std::string detail = moment + (epoch.empty() ? "" : ", " + epoch);
   if (row && !row->how.empty()) detail += " · " + row->how;
-  return {label, detail,
-          series_pictures(series, gallery) + numbers(series, label) + series_tables(series) +
-              protocol(series)};
+  std::string content = series_pictures(series, gallery);
+  content += row ? "" : numbers(series, label);
+  content += series_tables(series);
+  content += row ? html_folded("All numbers, with definitions", numbers(series, label)) : "";
+  content += protocol(series);
+  content += html_folded("Earlier moments",
+                         earlier_pictures(series, gallery) + earlier_tables(series), Fold::bulky);
+  return {label, detail, content};
 }
 
 std::string curves(const RunRecord& run) {

@@ -55,39 +55,19 @@ std::vector<TableSeries> table_series(const EvaluatorSeries& series) {
   return all;
 }
 
-// A thousand classes are there for those who look for one of them.
-std::string long_tables(const TableSeries& tables) {
+std::string captioned(const TableRecord& table) {
   std::string out;
-  for (auto it = tables.rbegin(); it != tables.rend(); ++it) {
-    const auto& [result, table] = *it;
-    const std::string label = moment_label(*result), epoch = epoch_beside(label, result->epoch);
-    std::string heading = table->name;
-    if (tables.size() > 1)
-      heading += fmt::format(", {}{}{}", label, epoch.empty() ? "" : ", ", epoch);
-    std::string content;
-    if (!table->caption.empty())
-      content = fmt::format("<p class=\"caption\">{}</p>\n", escape_html(table->caption));
-    out += html_folded(fmt::format("{} ({} rows)", heading, table->rows.size()),
-                       content + html_table(table->columns, table->rows), Fold::bulky);
-  }
-  return out;
+  if (!table.caption.empty())
+    out = fmt::format("<p class=\"caption\">{}</p>\n", escape_html(table.caption));
+  return out + html_table(table.columns, table.rows);
 }
 
-// The last moment, and the others for those who ask.
-std::string short_tables(const TableSeries& tables) {
-  const TableRecord& last = *tables.back().second;
-  std::string out = fmt::format("<h3>{}</h3>\n", escape_html(last.name)), earlier;
-  if (!last.caption.empty())
-    out += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(last.caption));
-  out += html_table(last.columns, last.rows);
-  for (auto it = tables.begin(); it + 1 < tables.end(); ++it) {
-    const std::string label = moment_label(*it->first);
-    earlier += fmt::format("<figure><header><b>{}</b> <span>{}</span></header>\n{}</figure>\n",
-                           escape_html(label), epoch_beside(label, it->first->epoch),
-                           html_table(it->second->columns, it->second->rows));
-  }
-  if (earlier.empty()) return out;
-  return out + html_folded("Earlier moments", "<div class=\"tables\">\n" + earlier + "</div>\n");
+// A thousand classes are there for those who look for one of them.
+std::string folded_if_long(const TableRecord& table, const std::string& heading) {
+  if (table.rows.size() > kLongTable)
+    return html_folded(fmt::format("{} ({} rows)", heading, table.rows.size()), captioned(table),
+                       Fold::bulky);
+  return fmt::format("<h3>{}</h3>\n", escape_html(heading)) + captioned(table);
 }
 
 std::string group_heading(const GroupRow& row) {
@@ -198,17 +178,24 @@ std::string compact_group_table(std::span<const GroupLine> lines) {
 
 std::string series_tables(const EvaluatorSeries& series) {
   std::string brief, folded;
-  for (TableSeries& tables : table_series(series)) {
-    const TableRecord& first = *tables.front().second;
-    if (std::all_of(tables.begin(), tables.end(),
-                    [&](auto& at) { return same_content(*at.second, first); }))
-      tables.resize(1);
-    if (tables.back().second->rows.size() > kLongTable)
-      folded += long_tables(tables);
-    else
-      brief += short_tables(tables);
+  for (const TableSeries& tables : table_series(series)) {
+    const TableRecord& table = *tables.back().second;
+    (table.rows.size() > kLongTable ? folded : brief) += folded_if_long(table, table.name);
   }
   return brief + folded;
+}
+
+std::string earlier_tables(const EvaluatorSeries& series) {
+  std::string out;
+  for (const TableSeries& tables : table_series(series))
+    for (auto it = tables.begin(); it + 1 < tables.end(); ++it) {
+      if (same_content(*it->second, *tables.back().second)) continue;
+      const std::string label = moment_label(*it->first);
+      const std::string epoch = epoch_beside(label, it->first->epoch);
+      out += folded_if_long(*it->second, fmt::format("{}, {}{}{}", it->second->name, label,
+                                                     epoch.empty() ? "" : ", ", epoch));
+    }
+  return out;
 }
 
 std::string protocol(const EvaluatorSeries& series) {

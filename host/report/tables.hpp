@@ -36,9 +36,10 @@ std::string group_table(std::span<const GroupLine> lines);
 // The same with numbers of the size of text and no definitions.
 std::string compact_group_table(std::span<const GroupLine> lines);
 
-// The tables that an evaluator left, but for "groups": the last moment's, earlier ones folded; long
-// ones folded altogether.
+// The tables that an evaluator left, but for "groups", at its last moment, and those of earlier
+// moments that are not the same. Long ones are folded and come last.
 std::string series_tables(const EvaluatorSeries& series);
+std::string earlier_tables(const EvaluatorSeries& series);
 
 // Parameters and fingerprints of splits, folded.
 std::string protocol(const EvaluatorSeries& series);
