@@ -29,7 +29,11 @@ int write_pages(const ReportArguments& arguments) {
 }  // namespace
 
 int report_command(const ReportArguments& arguments) {
-  if (arguments.format == "html") return write_pages(arguments);
+  if (arguments.format == "html") {
+    if (!arguments.mean) return write_pages(arguments);
+    fmt::print(stderr, "ghhost: --mean is for tables; add --format markdown or latex\n");
+    return kUsage;
+  }
   std::vector<RunRecord> runs;
   for (const std::string& run : arguments.runs) runs.push_back(load_run(run));
   const std::string text =
