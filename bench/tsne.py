@@ -5,27 +5,46 @@ The rows are like features of 4 head and 4 tail classes. Ours and both of scikit
 divergence of the finished map from the exact affinities, computed here in float64; ours may be worse than the exact method's by
 at most 2 %. Then times are printed. The exact method of scikit-learn takes a minute or more: --skip-exact leaves it out.
 
-  ninja -C build tsne_bench && bench/tsne.py
+  bench/tsne.py --points 2000
 
-Needs numpy, scikit-learn and threadpoolctl.
+The peers are put into .cache/bench-tsne unless GH_BENCH_PYTHON names a Python that has them.
 """
 import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-import numpy as np
-
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+WANTED = ["scikit-learn", "numpy", "threadpoolctl"]
 WIDTH, PERPLEXITY = 512, 30
+
+
+def become_peer_python():
+    if os.environ.get("GH_BENCH_STARTED") == "tsne":
+        return
+    given = os.environ.get("GH_BENCH_PYTHON")
+    if given:
+        python = shutil.which(given) or sys.exit(f"GH_BENCH_PYTHON={given} is no program")
+    else:
+        python = str(ROOT / ".cache/bench-tsne/bin/python")
+        imports = [python, "-c", "import numpy, sklearn, threadpoolctl"]
+        if not pathlib.Path(python).exists() or subprocess.run(imports, capture_output=True).returncode != 0:
+            print("getting the peers into .cache/bench-tsne", flush=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", ROOT / ".cache/bench-tsne"], check=True)
+            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *WANTED]
+            if subprocess.run(install).returncode != 0:
+                sys.exit("the peers could not be installed")
+    os.execve(python, [python, __file__, *sys.argv[1:]], os.environ | {"GH_BENCH_STARTED": "tsne"})
 
 
 def make_rows(count):
     """Long-tailed Gaussian classes in 40 of 512 directions, as features after training are."""
+    import numpy as np
     random = np.random.default_rng(0)
     shares = np.array([500, 470, 430, 400, 60, 55, 45, 40], float)
     label = np.repeat(np.arange(8), np.round(shares / shares.sum() * count).astype(int))
@@ -36,12 +55,14 @@ def make_rows(count):
 
 
 def affinities(x):
-    from sklearn.manifold._t_sne import _joint_probabilities
+    import numpy as np
     from scipy.spatial.distance import pdist, squareform
+    from sklearn.manifold._t_sne import _joint_probabilities
     return _joint_probabilities(squareform(pdist(x.astype(np.float64), "sqeuclidean")), PERPLEXITY, 0)
 
 
 def divergence(p, map_):
+    import numpy as np
     from scipy.spatial.distance import pdist
     w = 1 / (1 + pdist(map_.astype(np.float64), "sqeuclidean"))
     q = w / (2 * w.sum())
@@ -49,6 +70,7 @@ def divergence(p, map_):
 
 
 def ours(x, threads):
+    import numpy as np
     with tempfile.TemporaryDirectory() as folder:
         data, out = pathlib.Path(folder, "x"), pathlib.Path(folder, "map")
         x.tofile(data)
@@ -70,6 +92,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--skip-exact", action="store_true")
     arguments = parser.parse_args()
+    subprocess.run(["ninja", "-C", ROOT / "build", "tsne_bench"], check=True, stdout=subprocess.DEVNULL)
     from threadpoolctl import threadpool_limits
     x = make_rows(arguments.points)
     p = affinities(x)
@@ -86,4 +109,5 @@ def main():
 
 
 if __name__ == "__main__":
+    become_peer_python()
     main()

@@ -3,6 +3,7 @@
 #include "gh/ops/parallel.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace tsne {
@@ -55,13 +56,19 @@ double trustworthiness(const at::Tensor& distances,
 
 std::vector<double> purity(const std::vector<std::vector<int64_t>>& neighbours,
                            const std::vector<int64_t>& label, int64_t labels) {
-  std::vector<double> same(static_cast<std::size_t>(labels), 0), all = same;
-  for (std::size_t i = 0; i < neighbours.size(); ++i)
-    for (const int64_t j : neighbours[i]) {
-      ++all[label[i]];
-      same[label[i]] += label[j] == label[i];
-    }
-  for (std::size_t c = 0; c < same.size(); ++c) same[c] /= all[c];
+  std::vector<std::size_t> others(static_cast<std::size_t>(labels), 0);
+  for (const int64_t c : label) ++others[static_cast<std::size_t>(c)];
+  for (std::size_t& count : others) count -= count > 0;
+  std::vector<double> same(others.size(), 0), all = same;
+  for (std::size_t i = 0; i < neighbours.size(); ++i) {
+    const auto c = static_cast<std::size_t>(label[i]);
+    const std::size_t asked = std::min(neighbours[i].size(), others[c]);
+    all[c] += static_cast<double>(asked);
+    for (std::size_t j = 0; j < asked; ++j)
+      same[c] += label[static_cast<std::size_t>(neighbours[i][j])] == label[i];
+  }
+  for (std::size_t c = 0; c < same.size(); ++c)
+    same[c] = all[c] > 0 ? same[c] / all[c] : std::numeric_limits<double>::quiet_NaN();
   return same;
 }
 

@@ -18,8 +18,10 @@ std::vector<std::vector<int64_t>> nearest(const at::Tensor& distances, int64_t k
 double trustworthiness(const at::Tensor& data_distances,
                        const std::vector<std::vector<int64_t>>& map_neighbours);
 
-// Share of the neighbours of each sample that have its label, mean over the samples of each label:
-// [labels]; labels are 0 … labels-1 and have a sample each.
+// Share of the nearest neighbours of each sample that have its label, mean over the samples of each
+// label: [labels]; labels are 0 … labels-1. A sample is asked for as many neighbours as there are
+// others of its label, at most the k given, so that small classes can reach 1, too. NaN for a label
+// of one sample.
 std::vector<double> purity(const std::vector<std::vector<int64_t>>& neighbours,
                            const std::vector<int64_t>& label, int64_t labels);
 

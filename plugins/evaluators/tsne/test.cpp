@@ -221,6 +221,11 @@ TEST_CASE("tsne: neighbours, trustworthiness and purity are those of their defin
   const std::vector<double> purity = tsne::purity(in_data, {0, 0, 0, 1, 1, 1}, 2);
   CHECK(purity[0] == Approx(1));
   CHECK(purity[1] == Approx((0 + 1 + 2) / 6.0));
+  // Asked for one neighbour, as there is one other; alone, for none.
+  const std::vector<double> small = tsne::purity(in_data, {0, 0, 1, 1, 1, 2}, 3);
+  CHECK(small[0] == Approx(1));
+  CHECK(small[1] == Approx((0 + 1 + 2) / 6.0));
+  CHECK(std::isnan(small[2]));
 }
 
 TEST_CASE("tsne: large classes are cut to one level, small ones stay whole") {
@@ -332,6 +337,24 @@ TEST_CASE("tsne refuses what it cannot draw") {
   empty.give("train", at::zeros({0, 10}), at::zeros({0}, at::kLong));
   CHECK_THROWS_WITH(test::load<Evaluator>("tsne")->evaluate(empty),
                     Catch::Contains("no labelled samples"));
+}
+
+TEST_CASE("tsne refuses parameters that contradict each other") {
+  const auto complaints_of = [](const std::string& toml) {
+    auto loaded = test::load<Evaluator>("tsne", toml);
+    test::CollectedComplaints complaints;
+    test::bundled_plugins()
+        .info(GH_KIND_EVALUATOR, "tsne")
+        .validate(loaded.params.get(), static_cast<Complaints*>(&complaints));
+    return complaints.text;
+  };
+  CHECK(complaints_of("").empty());
+  CHECK(complaints_of("head = 5").find("head: ") == 0);
+  CHECK(complaints_of("head = 0\ntail = 0").find("head: ") == 0);
+  CHECK(complaints_of("classes = [0,1,2,3,4,5,6,7,8]").find("classes: ") == 0);
+  CHECK(complaints_of("classes = [3, 3]").find("twice") != std::string::npos);
+  CHECK(complaints_of("samples = 91").empty());
+  CHECK(complaints_of("samples = 90").find("perplexity: ") == 0);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -33,6 +34,7 @@ struct ShownClass {
 };
 
 std::string fixed(double value) {
+  if (std::isnan(value)) return "—";
   char text[32];
   std::snprintf(text, sizeof text, "%.3f", value);
   return text;
@@ -273,13 +275,18 @@ void Tsne::report(gh::Evaluation& evaluation, const std::vector<ShownClass>& cla
       "trustworthiness", tsne::trustworthiness(distances, in_map),
       "1 where the " + neighbours + " of each sample in the map are near in the features, too");
   const auto mean = [](const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
+    double sum = 0, count = 0;
+    for (const double value : values)
+      if (!std::isnan(value)) {
+        sum += value;
+        ++count;
+      }
+    return sum / count;
   };
   evaluation.metric("map_purity", mean(map_purity),
                     "share of the " + neighbours +
-                        " in the map that have the sample's class, mean over the classes shown");
+                        " in the map (or as many as the class has others) that have the sample's "
+                        "class, mean over the classes shown");
   evaluation.metric("feature_purity", mean(data_purity), "the same in the features");
   const std::vector<std::string> columns = {"class", "name",       "group",         "samples",
                                             "shown", "map purity", "feature purity"};
@@ -290,7 +297,7 @@ void Tsne::report(gh::Evaluation& evaluation, const std::vector<ShownClass>& cla
                     fixed(map_purity[c]), fixed(data_purity[c])});
   evaluation.table("classes",
                    "The classes of the map; purity: share of the " + neighbours +
-                       " samples that have the same class",
+                       ", or as many as the class has others, that have the same class",
                    columns, rows);
 }
 
