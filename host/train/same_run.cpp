@@ -18,8 +18,8 @@ namespace gh::host {
 namespace {
 
 // Tables and keys on which the weights of a trained run do not depend.
-constexpr std::array<std::string_view, 8> kFreeAfterwards = {
-    "eval",  "data",         "views.plain",   "loader",
+constexpr std::array<std::string_view, 9> kFreeAfterwards = {
+    "seed",  "eval",         "data",          "views.plain",      "loader",
     "ranks", "train.device", "train.threads", "train.convolution"};
 
 bool may_change_afterwards(std::string_view key) {
@@ -100,8 +100,8 @@ std::vector<Difference> changes_since(const std::filesystem::path& run, const Re
   for (const Difference& d : differences)
     if (!may_change_afterwards(d.key)) refused.push_back(d);
   require(refused.empty(), ErrorCode::invalid_param, run.string(),
-          " was trained with another recipe. An evaluation may change eval, data, views.plain, "
-          "loader, ranks, train.device, train.threads and train.convolution, not:\n",
+          " was trained with another recipe. An evaluation may change seed, eval, data, "
+          "views.plain, loader, ranks, train.device, train.threads and train.convolution, not:\n",
           to_text(refused));
   return differences;
 }
