@@ -1,7 +1,8 @@
-// Classes by the nearest neighbours in a labelled bank: no parameter is learned, so what is measured
-// is the representation alone. Weighted as Wu et al. (CVPR 2018) have it, or a plain majority.
-#include "gh/ops/nearest.hpp"
+// Classes by the nearest neighbours in a labelled bank: no parameter is learned, so what is
+// measured is the representation alone. Weighted as Wu et al. (CVPR 2018) have it, or a plain
+// majority.
 #include "gh/component.hpp"
+#include "gh/ops/nearest.hpp"
 #include "neighbours.hpp"
 #include "votes.hpp"
 
@@ -45,8 +46,7 @@ class Knn final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_classification(settings_, facts, out);
-    const std::string split = bank_ == "train:full" ? "train" : bank_;
-    if (std::find(facts.splits.begin(), facts.splits.end(), split) == facts.splits.end())
+    if (std::find(facts.splits.begin(), facts.splits.end(), bank_) == facts.splits.end())
       out.add("bank", "the data set has no split '" + bank_ + "'");
   }
 
@@ -66,9 +66,8 @@ class Knn final : public gh::Evaluator {
         weighted_ ? gh::ops::nearest(unit_rows(bank.x), unit_rows(asked.x), k_,
                                      NearestMetric::inner_product)
                   : gh::ops::nearest(bank.x, asked.x, k_, NearestMetric::euclidean);
-    const at::Tensor votes =
-        count_votes(found.indices, weighted_ ? found.values : at::Tensor(), temperature_,
-                    bank.targets, classes);
+    const at::Tensor votes = count_votes(found.indices, weighted_ ? found.values : at::Tensor(),
+                                         temperature_, bank.targets, classes);
     const gh::Classified outcome{elected(votes), asked.targets, asked.class_names};
     gh::report_classification(evaluation, settings_, outcome, in_words(rows));
     draw_neighbours(evaluation, settings_, outcome, {bank_, samples, bank.targets, found.indices});

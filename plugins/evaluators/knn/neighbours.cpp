@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <tuple>
 #include <utility>
 
 namespace {
@@ -82,8 +81,10 @@ void draw_neighbours(gh::Evaluation& evaluation, const gh::ClassificationSetting
         cells.push_back({services->png(around.bank, place, kSide), name_of(outcome, label),
                          label == worst.label});
       }
-      picture.add(name + ": " + accuracy + " % right, " +
-                      std::to_string(counts[worst.label].item<int64_t>()) + " training samples",
+      const int64_t said = outcome.ranked[sample][0].item<int64_t>();
+      picture.add(name + (said == worst.label ? "" : ", taken for " + name_of(outcome, said)) +
+                      " (class: " + accuracy + " % right, training samples: " +
+                      std::to_string(counts[worst.label].item<int64_t>()) + ")",
                   std::move(cells));
     }
   }

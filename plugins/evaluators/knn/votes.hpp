@@ -12,9 +12,10 @@
 namespace {
 
 // The votes for each class, [queries, classes] float64; −1 for a class that no neighbour has.
-// `neighbours` [queries, k] int64 are rows of the bank, nearest first, `labels` [bank] int64 theirs.
-// With `cosines` [queries, k] a neighbour weighs exp((cos − largest)/temperature): the same ranking
-// as exp(cos/temperature), which small temperatures would take beyond any number. Without: one each.
+// `neighbours` [queries, k] int64 are rows of the bank, nearest first, `labels` [bank] int64
+// theirs. With `cosines` [queries, k] a neighbour weighs exp((cos − largest)/temperature): the same
+// ranking as exp(cos/temperature), which small temperatures would take beyond any number. Without:
+// one each.
 inline at::Tensor count_votes(const at::Tensor& neighbours, const at::Tensor& cosines,
                               double temperature, const at::Tensor& labels, int64_t classes) {
   const int64_t queries = neighbours.size(0), k = neighbours.size(1);
