@@ -149,8 +149,8 @@ class Clusters final : public gh::Evaluator {
     const gh::GroupAverages averages = gh::average_groups(groups, kept);
     for (std::size_t g = 0; g < groups.groups.size(); ++g)
       evaluation.metric("purity_" + groups.groups[g].name, 100 * averages.means[g],
-                        "the same of the group's classes, mean over classes, percent: 0 for a "
-                        "class that is the commonest nowhere; " +
+                        "samples of a class that lie where it is the commonest, percent, mean over "
+                        "the group's classes: 0 for one that is the commonest nowhere; " +
                             groups.definition);
   }
 

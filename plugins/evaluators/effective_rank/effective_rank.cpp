@@ -110,7 +110,8 @@ class EffectiveRank final : public gh::Evaluator {
         variances(features.x.index_select(0, at::tensor(members, at::kLong)));
     evaluation.metric("effective_rank_" + group.name, effective_rank(found),
                       "the same of the group's " + std::to_string(members.size()) +
-                          " samples, less than as many as these; " + definition);
+                          " samples about their own mean, at most one less than samples; " +
+                          definition);
     evaluation.metric("participation_ratio_" + group.name, participation_ratio(found),
                       "the same of the group's samples");
     plot.add(spectrum(group.name, found));

@@ -52,9 +52,9 @@ class Knn final : public gh::Evaluator {
 
   void evaluate(gh::Evaluation& evaluation) override {
     const at::Tensor samples = gh::training_samples(evaluation, bank_, shots_, list_);
-    const gh::Features& bank =
+    const gh::Features bank =
         evaluation.features({.level = level_, .split = bank_, .samples = samples});
-    const gh::Features& asked = evaluation.features({.level = level_, .split = settings_.split});
+    const gh::Features asked = evaluation.features({.level = level_, .split = settings_.split});
     const int64_t rows = bank.x.size(0), classes = evaluation.class_counts().numel();
     gh::require(k_ <= rows, gh::ErrorCode::invalid_param, "k = ", k_, ", but the bank has ", rows,
                 " samples");
@@ -66,9 +66,9 @@ class Knn final : public gh::Evaluator {
         weighted_ ? gh::ops::nearest(unit_rows(bank.x), unit_rows(asked.x), k_,
                                      NearestMetric::inner_product)
                   : gh::ops::nearest(bank.x, asked.x, k_, NearestMetric::euclidean);
-    const at::Tensor votes = count_votes(found.indices, weighted_ ? found.values : at::Tensor(),
-                                         temperature_, bank.targets, classes);
-    const gh::Classified outcome{elected(votes), asked.targets, asked.class_names};
+    const at::Tensor ranked = elect(found.indices, weighted_ ? found.values : at::Tensor(),
+                                    temperature_, bank.targets, classes);
+    const gh::Classified outcome{ranked, asked.targets, asked.class_names};
     gh::report_classification(evaluation, settings_, outcome, in_words(rows));
     draw_neighbours(evaluation, settings_, outcome, {bank_, samples, bank.targets, found.indices});
   }

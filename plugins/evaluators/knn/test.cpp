@@ -120,6 +120,16 @@ TEST_CASE(
   CHECK(says(0, query, bank, labels({1, 0}), "k = 2\nvote = \"majority\""));
 }
 
+TEST_CASE("knn keeps the order of many queries") {
+  RecordedEvaluation evaluation;
+  const at::Tensor of = at::arange(2500, at::kLong).pow(2).remainder(7).remainder(3);
+  evaluation.counts = labels({1, 1, 1});
+  evaluation.give("train", at::eye(3), at::arange(3, at::kLong));
+  evaluation.give("test", at::eye(3).index_select(0, of), of);
+  test::load<Evaluator>("knn", "k = 2")->evaluate(evaluation);
+  CHECK(evaluation.metrics.at("accuracy") == 100);
+}
+
 TEST_CASE("knn counts only classes among the five likeliest that a neighbour has") {
   RecordedEvaluation evaluation;
   evaluation.counts = at::full({6}, 1, at::kLong);

@@ -3,11 +3,13 @@
 
 #include "gh/classification.hpp"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/where.h>
 
+#include <algorithm>
 #include <cmath>
-#include <span>
+#include <vector>
 
 namespace {
 
@@ -36,11 +38,21 @@ inline at::Tensor count_votes(const at::Tensor& neighbours, const at::Tensor& co
   return votes;
 }
 
-// The classes of each query by votes, of equal ones the lower first; −1 where no neighbour has a
-// further class, so that it counts for none.
-inline at::Tensor elected(const at::Tensor& votes) {
-  const at::Tensor ranked = gh::ranked_classes(votes);
-  return at::where(votes.gather(1, ranked) < 0, at::full({}, -1, at::kLong), ranked);
+// The classes of each query by votes, of equal ones the lower first, [queries, r] int64; −1 where
+// no neighbour has a further class, so that it counts for none. Arguments as above.
+inline at::Tensor elect(const at::Tensor& neighbours, const at::Tensor& cosines, double temperature,
+                        const at::Tensor& labels, int64_t classes) {
+  constexpr int64_t kBlock = 1024;  // votes of all queries for all classes would be large
+  std::vector<at::Tensor> ranked;
+  for (int64_t first = 0; first < neighbours.size(0); first += kBlock) {
+    const int64_t some = std::min(kBlock, neighbours.size(0) - first);
+    const at::Tensor votes = count_votes(
+        neighbours.narrow(0, first, some),
+        cosines.defined() ? cosines.narrow(0, first, some) : cosines, temperature, labels, classes);
+    const at::Tensor order = gh::ranked_classes(votes);
+    ranked.push_back(at::where(votes.gather(1, order) < 0, at::full({}, -1, at::kLong), order));
+  }
+  return at::cat(ranked);
 }
 
 }  // namespace

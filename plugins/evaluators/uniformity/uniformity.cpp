@@ -129,8 +129,8 @@ class Uniformity final : public gh::Evaluator {
     };
     tell("inter_class", found.all, "U: mean Euclidean distance between two class means");
     tell("neighbourhood", found.nearest,
-         "U_k: mean Euclidean distance of a class mean to the " + std::to_string(k_) +
-             " nearest others");
+         "U_k: mean Euclidean distance of a class mean to the " +
+             (k_ == 1 ? "nearest other" : std::to_string(k_) + " nearest others"));
   }
 
   void write_classes(gh::Evaluation& evaluation, const gh::Features& features,
@@ -149,9 +149,9 @@ class Uniformity final : public gh::Evaluator {
       rows.push_back({name(c), std::to_string(classes.samples[c]), fixed(found.all[c]),
                       fixed(found.nearest[c]),
                       found.next[c] < 0 ? "—" : name(static_cast<std::size_t>(found.next[c]))});
-    const std::vector<std::string> columns = {"class", "samples", "mean distance to others",
-                                              "to the " + std::to_string(k_) + " nearest",
-                                              "nearest"};
+    const std::vector<std::string> columns = {
+        "class", "samples", "mean distance to others",
+        k_ == 1 ? "to the nearest" : "to the " + std::to_string(k_) + " nearest", "nearest"};
     evaluation.table("classes", "Means of classes, split " + split_ + ", largest class first",
                      columns, rows);
   }

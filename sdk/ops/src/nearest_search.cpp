@@ -47,23 +47,24 @@ void require_finite(const at::Tensor& x, const char* name) {
 }
 
 struct Extent {
-  std::vector<double> sums;  // of columns
-  double largest = 0;        // |coordinate|
+  std::vector<double> means;  // of columns
+  double largest = 0;         // |coordinate|
 };
 
 template <class T>
 Extent extent(const at::Tensor& x, const char* name) {
   const Rows<T> rows = rows_of<T>(x);
   const int64_t chunks = (rows.count + kChunk - 1) / kChunk;
+  const double share = 1 / static_cast<double>(rows.count);
   std::vector<Extent> parts(static_cast<std::size_t>(chunks));
   ops::parallel_indices(chunks, [&](int64_t c) {
     Extent& part = parts[static_cast<std::size_t>(c)];
-    part.sums.assign(static_cast<std::size_t>(rows.width), 0);
+    part.means.assign(static_cast<std::size_t>(rows.width), 0);
     double odd = 0;  // NaN once a coordinate is not finite
     for (int64_t i = c * kChunk; i < std::min(rows.count, (c + 1) * kChunk); ++i)
       for (int64_t d = 0; d < rows.width; ++d) {
         const auto value = static_cast<double>(rows.row(i)[d]);
-        part.sums[static_cast<std::size_t>(d)] += value;
+        part.means[static_cast<std::size_t>(d)] += value * share;
         part.largest = std::max(part.largest, std::abs(value));
         odd += value - value;
       }
@@ -73,7 +74,7 @@ Extent extent(const at::Tensor& x, const char* name) {
   for (const Extent& part : parts) {
     if (std::isnan(part.largest)) require_finite(x, name);
     out.largest = std::max(out.largest, part.largest);
-    for (std::size_t d = 0; d < out.sums.size(); ++d) out.sums[d] += part.sums[d];
+    for (std::size_t d = 0; d < out.means.size(); ++d) out.means[d] += part.means[d];
   }
   return out;
 }
@@ -84,13 +85,12 @@ class Bank {
  public:
   Bank(const at::Tensor& bank, const Extent& extent, double largest, NearestMetric metric,
        const NearestKernels<T>& kernels)
-      : kernels_(kernels), rows_(rows_of<T>(bank)), metric_(metric), centre_(extent.sums) {
-    for (double& c : centre_) c /= static_cast<double>(rows_.count);
+      : kernels_(kernels), rows_(rows_of<T>(bank)), metric_(metric), centre_(extent.means) {
     // Coordinates below 1 in size: sums of a width's products stay far from where float32 ends.
     frame_ = {centre_.data(), std::exp2(-std::ceil(std::log2(std::max(largest, 1e-300))) - 1),
               rows_.width};
-    for (const double c : centre_) offset_ += c * c;
-    offset_ = std::sqrt(offset_) * frame_.scale;
+    for (const double c : centre_) offset_ += std::pow(c * frame_.scale, 2);
+    offset_ = std::sqrt(offset_);
     pack();
   }
 
@@ -308,6 +308,8 @@ void write(const std::vector<Found>& found, NearestMetric metric, int64_t* indic
   for (std::size_t j = 0; j < found.size(); ++j) {
     indices[j] = found[j].id;
     const double exact = found[j].exact;
+    require(std::isfinite(exact), ErrorCode::numeric,
+            "nearest: rows are so long that their products exceed float64");
     values[j] = static_cast<T>(metric == NearestMetric::euclidean ? std::sqrt(-exact) : exact);
   }
 }

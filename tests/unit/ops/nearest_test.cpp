@@ -163,6 +163,19 @@ TEST_CASE("nearest loses no row where coarse scores cannot tell them apart") {
   hard_banks<double>();
 }
 
+TEST_CASE("nearest of rows beyond float32 needs no more than float64") {
+  const at::Tensor bank = normal(500, 6, 13), queries = normal(20, 6, 14);
+  for (const NearestMetric metric : kMetrics) {
+    const at::Tensor expected = nearest(bank, queries, 5, metric).indices;
+    for (const double scale : {0x1p-400, 0x1p400}) {
+      const NearestResult found = nearest(scale * bank, scale * queries, 5, metric);
+      CHECK(found.indices.equal(expected));
+    }
+    CHECK_THROWS_WITH(nearest(0x1p600 * bank, 0x1p600 * queries, 5, metric),
+                      Catch::Contains("exceed float64"));
+  }
+}
+
 template <class T>
 void first_of_equal() {
   for (const Kernels<T>& k : all_kernels<T>())
