@@ -71,8 +71,16 @@ int replay_command(const std::string& run, const GlobalOptions& global);
 struct ReportArguments {
   std::vector<std::string> runs;
   std::string out;
+  std::string format = "html";  // or "markdown", "latex"
+  bool mean = false;            // over seeds
 };
 int report_command(const ReportArguments& arguments);
+
+struct DiffArguments {
+  std::string a, b;
+  bool json = false;
+};
+int diff_command(const DiffArguments& arguments);
 
 int version_command(bool json);
 

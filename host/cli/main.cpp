@@ -25,6 +25,7 @@ struct Arguments {
   PluginArguments plugin;
   NewPluginArguments new_plugin;
   ReportArguments report;
+  DiffArguments diff;
   bool version_json = false;
 };
 
@@ -104,7 +105,8 @@ void add_eval_command(CLI::App& app, Arguments& a, Work& chosen) {
       "  ghhost eval recipe.toml --weights resnet50.pth --out runs/foreign\n"
       "Results of a run are added to its directory unless --out is given. Networks stay as they "
       "were\n"
-      "trained: only eval, data, views.plain, loader, ranks, train.device, train.threads and\n"
+      "trained: only seed, eval, data, views.plain, loader, ranks, train.device, train.threads "
+      "and\n"
       "train.convolution may be changed.",
       chosen, [&a] { return eval_command(a.eval, a.global); });
   eval->add_option("WHAT", a.eval.what, "Run directory, or a recipe for --weights")->required();
@@ -192,16 +194,44 @@ void add_plugin_commands(CLI::App& app, Arguments& a, Work& chosen) {
       ->type_name("DIR");
 }
 
-void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
-  CLI::App* report =
-      add_command(app, "report", "Write the report of a run again, or several runs side by side",
-                  "Examples:\n  ghhost report runs/toy-001\n"
-                  "  ghhost report runs/toy-001 runs/toy-002 --out both.html",
-                  chosen, [&a] { return report_command(a.report); });
+void add_report_commands(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* report = add_command(
+      app, "report",
+      "Write the report of a run again, several runs side by side, or their table for a paper",
+      "Examples:\n  ghhost report runs/toy-001\n"
+      "  ghhost report runs/toy-001 runs/toy-002 --out both.html\n"
+      "  ghhost report runs/cifar-* --format latex --mean",
+      chosen, [&a] { return report_command(a.report); });
   report->add_option("RUN", a.report.runs, "Run directories")->required();
-  report->add_option("--out", a.report.out, "File for several runs; default: comparison.html")
+  report
+      ->add_option("--out", a.report.out,
+                   "File to write; default: RUN/report.html, comparison.html for several runs, "
+                   "standard output for tables")
       ->type_name("FILE");
+  report
+      ->add_option("--format", a.report.format,
+                   "html: a page; markdown, latex: a table with a row per run and evaluator, "
+                   "columns by group of classes")
+      ->check(CLI::IsMember({"html", "markdown", "latex"}))
+      ->capture_default_str();
+  report->add_flag("--mean", a.report.mean,
+                   "In tables, one row for runs that differ only in their seed: mean ± sample "
+                   "standard deviation");
 
+  CLI::App* diff = add_command(
+      app, "diff", "List every resolved difference between two runs, then their results",
+      "Example:\n  ghhost diff runs/cifar-001 runs/cifar-002\n"
+      "Compares recipes with every default, evaluation protocols, data, plugins and environment, "
+      "and\nwarns where numbers are not comparable. Exit codes: 0 whether they differ or not, 66 "
+      "no "
+      "such run.",
+      chosen, [&a] { return diff_command(a.diff); });
+  diff->add_option("A", a.diff.a, "Run directory")->required();
+  diff->add_option("B", a.diff.b, "Run directory")->required();
+  diff->add_flag("--json", a.diff.json, "Print JSON");
+}
+
+void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
   CLI::App* version =
       add_command(app, "version", "Print versions of program, SDK, LibTorch and compiler",
                   "Example:\n  ghhost version --json", chosen,
@@ -235,6 +265,7 @@ int main(int argc, char** argv) {
   add_eval_command(app, arguments, chosen);
   add_data_commands(app, arguments, chosen);
   add_plugin_commands(app, arguments, chosen);
+  add_report_commands(app, arguments, chosen);
   add_other_commands(app, arguments, chosen);
   try {
     app.parse(argc, argv);

@@ -2,14 +2,18 @@
 #include "report/report.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "report/paper_table.hpp"
 #include "run/environment.hpp"
+#include "run/run_directory.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 
 namespace gh::host {
-int report_command(const ReportArguments& arguments) {
+namespace {
+
+int write_pages(const ReportArguments& arguments) {
   const std::vector<std::filesystem::path> runs(arguments.runs.begin(), arguments.runs.end());
   if (runs.size() == 1 && arguments.out.empty()) {
     write_report(runs[0]);
@@ -19,6 +23,24 @@ int report_command(const ReportArguments& arguments) {
   const std::filesystem::path out = arguments.out.empty() ? "comparison.html" : arguments.out;
   write_comparison(runs, out);
   fmt::print("{}\n", out.string());
+  return kOk;
+}
+
+}  // namespace
+
+int report_command(const ReportArguments& arguments) {
+  if (arguments.format == "html") return write_pages(arguments);
+  std::vector<RunRecord> runs;
+  for (const std::string& run : arguments.runs) runs.push_back(load_run(run));
+  const std::string text =
+      table_text(runs, arguments.format == "latex" ? TableStyle::latex : TableStyle::markdown,
+                 arguments.mean ? Seeds::averaged : Seeds::listed);
+  if (arguments.out.empty()) {
+    fmt::print("{}", text);
+    return kOk;
+  }
+  write_file_atomically(arguments.out, text);
+  fmt::print("{}\n", arguments.out);
   return kOk;
 }
 

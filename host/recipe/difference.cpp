@@ -14,34 +14,39 @@ namespace {
 constexpr std::array<std::string_view, 6> kWithoutEffect = {
     "name", "include", "loader.threads", "loader.prefetch", "checkpoint", "ranks.timeout"};
 
-bool has_effect(const std::string& key) {
-  return std::none_of(kWithoutEffect.begin(), kWithoutEffect.end(), [&](std::string_view other) {
-    return key == other || (key.starts_with(other) && key[other.size()] == '.');
-  });
-}
+using Visit = std::function<void(const std::string&, const Value&)>;
 
-void flatten(const Value& value, const std::string& path, std::map<std::string, std::string>& out) {
+void visit_leaves(const Value& value, const std::string& path, const Visit& visit) {
   if (const Table* table = value.as<Table>()) {
     for (const Entry& entry : table->entries())
-      flatten(entry.value, join_path(path, entry.key), out);
+      visit_leaves(entry.value, join_path(path, entry.key), visit);
     return;
   }
   const Array* array = value.as<Array>();
-  if (array && !array->empty() && array->front().as<Table>()) {
-    for (std::size_t i = 0; i < array->size(); ++i)
-      flatten((*array)[i], join_path(path, std::to_string(i)), out);
-    return;
-  }
-  if (has_effect(path)) out[path] = to_toml_value(value);
+  if (!array || array->empty() || !array->front().as<Table>()) return visit(path, value);
+  for (std::size_t i = 0; i < array->size(); ++i)
+    visit_leaves((*array)[i], join_path(path, std::to_string(i)), visit);
 }
 
 std::map<std::string, std::string> flatten(const Table& table) {
   std::map<std::string, std::string> out;
-  for (const Entry& entry : table.entries()) flatten(entry.value, entry.key, out);
+  for_each_leaf(table, [&](const std::string& path, const Value& value) {
+    if (changes_numbers(path)) out[path] = to_toml_value(value);
+  });
   return out;
 }
 
 }  // namespace
+
+void for_each_leaf(const Table& table, const Visit& visit) {
+  for (const Entry& entry : table.entries()) visit_leaves(entry.value, entry.key, visit);
+}
+
+bool changes_numbers(std::string_view key) {
+  return std::none_of(kWithoutEffect.begin(), kWithoutEffect.end(), [&](std::string_view other) {
+    return key == other || (key.starts_with(other) && key[other.size()] == '.');
+  });
+}
 
 std::vector<Difference> numeric_differences(const Table& was, const Table& is) {
   std::vector<Difference> out;

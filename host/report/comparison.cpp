@@ -1,7 +1,10 @@
 #include "report/report.hpp"
 
+#include "report/class_changes.hpp"
 #include "report/curves.hpp"
+#include "report/differences.hpp"
 #include "report/format.hpp"
+#include "report/group_rows.hpp"
 #include "report/metrics.hpp"
 #include "report/page.hpp"
 #include "report/pictures.hpp"
@@ -12,30 +15,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <set>
 #include <vector>
 
 namespace gh::host {
 namespace {
-
-// Names to tell the runs apart: the recipe's, with the directory where several recipes share one,
-// and a number where that does not help either.
-std::vector<std::string> labels_of(std::span<const RunRecord> runs) {
-  const auto repeated = [](const std::vector<std::string>& all, const std::string& label) {
-    return std::count(all.begin(), all.end(), label) > 1;
-  };
-  std::vector<std::string> names, labels;
-  for (const RunRecord& run : runs) names.push_back(run.name);
-  for (const RunRecord& run : runs) {
-    const std::string folder = run.directory.lexically_normal().filename().string();
-    labels.push_back(repeated(names, run.name) ? run.name + " (" + folder + ")" : run.name);
-  }
-  const std::vector<std::string> before = labels;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (repeated(before, before[i])) labels[i] += fmt::format(" #{}", i + 1);
-  return labels;
-}
 
 std::string overview(std::span<const RunRecord> runs, std::span<const std::string> labels) {
   std::string out =
@@ -52,57 +35,86 @@ std::string overview(std::span<const RunRecord> runs, std::span<const std::strin
   return out + "</tbody></table></div>\n";
 }
 
-// Recipe keys whose values are not the same in all runs: what an ablation is about, and what it
-// should not be about.
+// What an ablation is about, and what it should not be about.
 std::string differences(std::span<const RunRecord> runs, std::span<const std::string> labels) {
-  std::set<std::string> keys;
-  for (const RunRecord& run : runs)
-    for (const auto& [key, value] : run.values)
-      if (key != "name") keys.insert(key);
-  std::vector<std::vector<std::string>> rows;
-  for (const std::string& key : keys) {
-    std::vector<std::string> row = {key};
-    for (const RunRecord& run : runs)
-      row.push_back(run.values.contains(key) ? run.values.at(key) : "—");
-    if (std::any_of(row.begin() + 2, row.end(), [&](auto& cell) { return cell != row[1]; }))
-      rows.push_back(std::move(row));
-  }
-  if (rows.empty()) return "<p>The recipes are the same but for their names.</p>\n";
-  std::vector<std::string> columns = {"Recipe key"};
+  std::vector<std::string> columns = {""};
   columns.insert(columns.end(), labels.begin(), labels.end());
-  return html_table(columns, rows);
+  std::string shown, folded;
+  for (const DifferenceGroup& group : run_differences(runs)) {
+    std::vector<std::vector<std::string>> rows;
+    for (const DifferenceRow& row : group.rows) {
+      rows.push_back({row.key});
+      for (const std::string& value : row.values)
+        rows.back().push_back(value.empty() ? "—" : value);
+    }
+    columns[0] = group.heading;
+    // Where it ran and how it was called is rarely what is asked for.
+    (group.id == "environment" || group.id == "neutral" ? folded : shown) +=
+        html_table(columns, rows);
+  }
+  if (shown.empty()) shown = "<p>Recipes, data and plugins are the same.</p>\n";
+  return shown + html_folded("Environment, and what has no effect on numbers", folded);
 }
 
-std::string numbers(std::span<const RunRecord> runs, std::span<const std::string> labels) {
+// Runs one below the other for each evaluator.
+std::string by_group(std::span<const EvaluatorMatch> matches, std::span<const std::string> names,
+                     std::span<const std::string> labels) {
+  std::vector<GroupLine> lines;
+  for (std::size_t m = 0; m < matches.size(); ++m)
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (const EvaluatorSeries* series = matches[m].of_run[i])
+        if (auto row = group_row(series->last())) {
+          row->evaluator = names[m];
+          lines.push_back({labels[i], names[m], std::move(*row)});
+        }
+  return group_table(lines);
+}
+
+Section compared_evaluator(const EvaluatorMatch& match, const std::string& name,
+                           std::span<const std::string> labels, Gallery& gallery) {
+  const MetricGroup group = metrics_by_run(match, name);
   std::vector<Column> columns;
-  for (const std::string& label : labels) columns.push_back({label, "end"});
-  std::string out;
-  for (const MetricGroup& group : metrics_by_run(runs)) out += metric_table(group, columns);
-  return out.empty() ? out : "<div class=\"even\">\n" + out + "</div>\n";
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    columns.push_back({labels[i], group.columns[i]
+                                      ? fmt::format("epoch {}", group.columns[i]->epoch)
+                                      : std::string("—")});
+  std::string content = html_notice(protocol_differences(match));
+  content += class_changes(match, labels);
+  content += compared_pictures(match, labels, gallery);
+  if (!group.rows.empty())
+    content += "<div class=\"even\">\n" + metric_table(group, columns, Changes::shown) + "</div>\n";
+  return {name, "", content};
 }
 
 std::string problems(std::span<const RunRecord> runs, std::span<const std::string> labels) {
-  std::string out;
+  std::vector<std::string> lines;
   for (std::size_t i = 0; i < runs.size(); ++i)
-    for (const std::string& problem : runs[i].problems)
-      out += fmt::format("<p>{}: {}</p>\n", escape_html(labels[i]), escape_html(problem));
-  return out.empty() ? out : "<div class=\"notice\">\n" + out + "</div>\n";
+    for (const std::string& problem : runs[i].problems) lines.push_back(labels[i] + ": " + problem);
+  return html_notice(lines);
 }
 
 }  // namespace
 
 std::string comparison_html(std::span<const RunRecord> runs) {
-  const std::vector<std::string> labels = labels_of(runs);
+  const std::vector<std::string> labels = run_labels(runs);
   const std::string title =
       fmt::format("Comparison of {} run{}", runs.size(), runs.size() == 1 ? "" : "s");
+  std::vector<std::vector<EvaluatorSeries>> series;
+  for (const RunRecord& run : runs) series.push_back(evaluator_series(run));
+  const std::vector<EvaluatorMatch> matches = match_evaluators(series);
+  const std::vector<std::string> names = match_labels(matches);
   Gallery gallery;
-  std::string body = fmt::format("<h1>{}</h1>\n", title) + problems(runs, labels);
-  body += html_section("Runs", overview(runs, labels));
-  body += html_section("What differs", differences(runs, labels));
-  body += html_section("Numbers", numbers(runs, labels));
-  body += html_section("Pictures", compared_pictures(runs, labels, gallery));
-  body += html_section("Curves", compared_curves(runs, labels, "loss"));
-  return html_page(title, body);
+  std::vector<Section> sections = {
+      {"Runs", "", overview(runs, labels)},
+      {"Accuracy by group of classes", "", by_group(matches, names, labels)},
+      {"What differs", "", differences(runs, labels)}};
+  for (std::size_t i = 0; i < matches.size(); ++i)
+    sections.push_back(compared_evaluator(matches[i], names[i], labels, gallery));
+  sections.push_back(
+      {"Curves", "",
+       compared_evaluation_curves(matches, names, labels) + compared_curves(runs, labels)});
+  return html_page(title, fmt::format("<h1>{}</h1>\n", title) + problems(runs, labels) +
+                              html_sections(sections));
 }
 
 void write_comparison(std::span<const std::filesystem::path> runs,

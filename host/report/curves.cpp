@@ -1,6 +1,7 @@
 #include "report/curves.hpp"
 
 #include "report/format.hpp"
+#include "report/page.hpp"
 
 #include "gh/plot.hpp"
 
@@ -16,8 +17,7 @@
 namespace gh::host {
 namespace {
 
-constexpr int kWidth =
-    400;  // at most a phone's width and a bit, so that its text stays legible there
+constexpr int kWidth = 400;  // a phone's width and a bit, so that its text stays legible there
 constexpr int kHeight = 230;
 constexpr double kSameScale = 20;  // curves whose sizes differ by more do not share an axis
 
@@ -113,7 +113,7 @@ std::string draw(const Panel& panel, const Timeline& timeline) {
   plot.marks = timeline.marks;
   plot.width = kWidth;
   plot.height = kHeight;
-  const bool legend = panel.series.size() > 1;
+  const bool legend = panel.series.size() > 1;  // also where one of several runs has this curve
   for (const PlotSeries& series : panel.series)
     plot.add({legend ? series.name : "", series.x, series.y});
   return "<figure>\n" + plot.svg() + "</figure>\n";
@@ -122,6 +122,49 @@ std::string draw(const Panel& panel, const Timeline& timeline) {
 // What people look for first comes first, what is bookkeeping last.
 int rank(const std::string& family) {
   return family == "loss" ? 0 : family == "lr" ? 1 : family == "time" ? 3 : 2;
+}
+
+// The metrics of an evaluator over the epochs.
+std::vector<PlotSeries> metric_curves(const EvaluatorSeries& series) {
+  std::vector<PlotSeries> out;
+  for (const ResultRecord* result : series.results)
+    for (const MetricRecord& metric : result->metrics) {
+      auto it =
+          std::find_if(out.begin(), out.end(), [&](auto& s) { return s.name == metric.name; });
+      if (it == out.end()) it = out.insert(it, {metric.name, {}, {}});
+      const auto x = static_cast<double>(result->epoch);
+      const double y = metric.value.value_or(std::numeric_limits<double>::quiet_NaN());
+      if (!it->x.empty() && it->x.back() == x) {
+        it->y.back() = y;  // the end is one of the regular moments, too
+        continue;
+      }
+      it->x.push_back(x);
+      it->y.push_back(y);
+    }
+  return out;
+}
+
+// Groups of classes share a plot, every other metric has its own.
+std::vector<Panel> metric_panels(const EvaluatorSeries& series, const std::string& label) {
+  const TableRecord* groups = find_table(series.last(), "groups");
+  const auto is_group = [&](const std::string& name) {
+    return groups &&
+           std::find(groups->columns.begin(), groups->columns.end(), name) != groups->columns.end();
+  };
+  Panel by_group{label + ": by group", {}};
+  std::vector<Panel> others;
+  const std::vector<double>* average = nullptr;
+  std::vector<PlotSeries> curves = metric_curves(series);
+  for (const PlotSeries& curve : curves)
+    if (curve.name == "average") average = &curve.y;
+  for (const PlotSeries& curve : curves) {
+    if (is_group(curve.name))
+      by_group.series.push_back(curve);
+    else if (curve.name != "accuracy" || !average || curve.y != *average)  // a balanced split
+      others.push_back({label + ": " + curve.name, {curve}});
+  }
+  if (!by_group.series.empty()) others.insert(others.begin(), by_group);
+  return others;
 }
 
 }  // namespace
@@ -150,21 +193,65 @@ std::string run_curves(const RunRecord& run) {
   return out;
 }
 
-std::string compared_curves(std::span<const RunRecord> runs, std::span<const std::string> labels,
-                            const std::string& name) {
-  LinePlot plot;
-  plot.title = name;
-  plot.x_label = "epoch";
-  plot.width = 440;
-  plot.height = 260;
-  bool any = false;
+std::string evaluation_curves(const RunRecord& run) {
+  const std::vector<EvaluatorSeries> all = evaluator_series(run);
+  const std::vector<std::string> labels = evaluator_labels(all);
+  Timeline timeline;
+  if (const auto end = warm_up_end(run); end && *end > 0)
+    timeline.marks.emplace_back(static_cast<double>(*end), "end of warm-up");
+  std::string out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].regular())
+      for (const Panel& panel : metric_panels(all[i], labels[i])) out += draw(panel, timeline);
+  return out.empty() ? out : "<div class=\"plots\">\n" + out + "</div>\n";
+}
+
+std::string compared_curves(std::span<const RunRecord> runs, std::span<const std::string> labels) {
+  std::map<std::pair<int, std::string>, Panel> panels;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    PlotSeries series = timeline_of(runs[i]).scalars[name];
-    any = any || !series.x.empty();
-    series.name = labels[i];
-    plot.add(std::move(series));
+    for (auto& [name, series] : timeline_of(runs[i]).scalars) {
+      const std::string family = family_of(name);
+      if (family == "time" || (family != "loss" && constant_value(series))) continue;
+      Panel& panel = panels[{rank(family), name}];
+      panel.title = name == "lr" ? "learning rate" : name;
+      series.name = labels[i];
+      panel.series.resize(i);  // keeps the colour of a run the same in every plot
+      panel.series.push_back(std::move(series));
+    }
   }
-  return any ? "<div class=\"plots wide\"><figure>\n" + plot.svg() + "</figure></div>\n" : "";
+  std::string losses, others;
+  for (const auto& [key, panel] : panels) (key.first == 0 ? losses : others) += draw(panel, {});
+  if (losses.empty() && others.empty()) return {};
+  std::string out;
+  if (!losses.empty()) out += "<div class=\"plots\">\n" + losses + "</div>\n";
+  if (!others.empty())
+    out += html_folded("Other scalars", "<div class=\"plots\">\n" + others + "</div>\n");
+  return out;
+}
+
+std::string compared_evaluation_curves(std::span<const EvaluatorMatch> matches,
+                                       std::span<const std::string> evaluators,
+                                       std::span<const std::string> labels) {
+  std::string out;
+  for (std::size_t m = 0; m < matches.size(); ++m) {
+    std::map<std::string, Panel> panels;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const EvaluatorSeries* series = matches[m].of_run[i];
+      if (!series || !series->regular()) continue;
+      for (PlotSeries& curve : metric_curves(*series)) {
+        if (curve.name != "average" && curve.name != "few" &&
+            find_metric(series->last(), "average"))
+          continue;  // of groups, the whole and the tail tell most
+        Panel& panel = panels[curve.name];
+        panel.title = evaluators[m] + ": " + curve.name;
+        curve.name = labels[i];
+        panel.series.resize(i);
+        panel.series.push_back(std::move(curve));
+      }
+    }
+    for (const auto& [name, panel] : panels) out += draw(panel, {});
+  }
+  return out.empty() ? out : "<div class=\"plots\">\n" + out + "</div>\n";
 }
 
 }  // namespace gh::host

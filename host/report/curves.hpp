@@ -1,6 +1,7 @@
-// Scalars of metrics.jsonl as line plots.
+// Scalars of metrics.jsonl and metrics of evaluators as line plots.
 #pragma once
 
+#include "report/evaluations.hpp"
 #include "report/run_record.hpp"
 
 #include <span>
@@ -13,8 +14,15 @@ namespace gh::host {
 // warm-up and, in a run of several stages, their boundaries. "" when nothing was logged.
 std::string run_curves(const RunRecord& run);
 
-// The scalar `name` of every run in one plot; "" when no run has it.
-std::string compared_curves(std::span<const RunRecord> runs, std::span<const std::string> labels,
-                            const std::string& name);
+// Metrics of evaluators that work at regular moments, over the epochs. "" when there are none.
+std::string evaluation_curves(const RunRecord& run);
+
+// Each scalar of several runs in one plot, losses first; "" when nothing was logged.
+std::string compared_curves(std::span<const RunRecord> runs, std::span<const std::string> labels);
+
+// Metrics over the epochs, a line per run; `evaluators` are the names of the matches.
+std::string compared_evaluation_curves(std::span<const EvaluatorMatch> matches,
+                                       std::span<const std::string> evaluators,
+                                       std::span<const std::string> labels);
 
 }  // namespace gh::host

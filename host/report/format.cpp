@@ -45,6 +45,13 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
+std::string one_line(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return out;
+}
+
 std::string base64(std::string_view bytes) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -89,6 +96,20 @@ std::vector<std::string> format_numbers(std::span<const std::optional<double>> v
                           (*value == 0 || std::abs(*value) * std::pow(10, decimals) >= 1);
     out.push_back(readable ? fmt::format("{:.{}f}", *value, decimals) : format_number(value));
   }
+  return out;
+}
+
+std::string format_change(std::optional<double> change, std::span<const std::string> beside) {
+  if (!change || !std::isfinite(*change)) return std::string(kNothing);
+  std::size_t decimals = 0;
+  for (const std::string& number : beside) {
+    if (number.find('e') != number.npos) return fmt::format("{:+.3g}", *change);
+    if (const auto point = number.find('.'); point != number.npos)
+      decimals = std::max(decimals, number.size() - point - 1);
+  }
+  std::string out = fmt::format("{:+.{}f}", *change, decimals);
+  if (out.find_first_of("123456789") == out.npos) out.erase(0, 1);  // no sign of nothing
+  if (out[0] == '-') out.replace(0, 1, "−");
   return out;
 }
 

@@ -1,9 +1,6 @@
 #include "report/metrics.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 
 namespace gh::host {
 namespace {
@@ -17,63 +14,50 @@ T& find_or_add(std::vector<T>& list, T fresh, Same same) {
   return list.back();
 }
 
-void add_column(MetricGroup& group, const ResultRecord& result, std::size_t column) {
-  for (const MetricRecord& metric : result.metrics) {
-    MetricRow& row = find_or_add(group.rows, MetricRow{metric.name, {}, {}},
-                                 [&](const MetricRow& r) { return r.name == metric.name; });
-    row.values.resize(std::max(row.values.size(), column + 1));
-    row.values[column] = metric.value;
-    if (!metric.definition.empty())
-      find_or_add(row.definitions, metric.definition,
-                  [&](const std::string& d) { return d == metric.definition; });
+MetricGroup lined_up(std::vector<const ResultRecord*> columns, std::string label) {
+  MetricGroup group{std::move(label), std::move(columns), {}};
+  for (std::size_t column = 0; column < group.columns.size(); ++column) {
+    if (!group.columns[column]) continue;
+    for (const MetricRecord& metric : group.columns[column]->metrics) {
+      MetricRow& row = find_or_add(
+          group.rows,
+          MetricRow{metric.name, {}, std::vector<std::optional<double>>(group.columns.size())},
+          [&](const MetricRow& r) { return r.name == metric.name; });
+      row.values[column] = metric.value;
+      if (!metric.definition.empty())
+        find_or_add(row.definitions, metric.definition,
+                    [&](const std::string& d) { return d == metric.definition; });
+    }
   }
+  return group;
 }
 
 }  // namespace
 
-std::string epoch_beside(const std::string& label, int64_t epoch) {
-  const std::string text = fmt::format("epoch {}", epoch);
-  return label.find(text) == label.npos ? text : std::string();
+MetricGroup metrics_by_moment(const EvaluatorSeries& series, std::string label) {
+  return lined_up(series.shown(), std::move(label));
 }
 
 std::vector<MetricGroup> metrics_by_moment(const RunRecord& run) {
+  const std::vector<EvaluatorSeries> series = evaluator_series(run);
+  const std::vector<std::string> labels = evaluator_labels(series);
   std::vector<MetricGroup> groups;
-  for (const ResultRecord& r : run.results) {
-    if (r.metrics.empty()) continue;
-    MetricGroup& group = find_or_add(
-        groups, MetricGroup{r.evaluator, r.slot, {}, {}},
-        [&](const MetricGroup& g) { return g.evaluator == r.evaluator && g.slot == r.slot; });
-    group.moments.push_back({r.moment, r.label.empty() ? r.moment : r.label, r.epoch});
-    add_column(group, r, group.moments.size() - 1);
-  }
-  for (MetricGroup& group : groups)
-    for (MetricRow& row : group.rows) row.values.resize(group.moments.size());
+  for (std::size_t i = 0; i < series.size(); ++i)
+    if (MetricGroup group = metrics_by_moment(series[i], labels[i]); !group.rows.empty())
+      groups.push_back(std::move(group));
   return groups;
 }
 
-std::vector<MetricGroup> metrics_by_run(std::span<const RunRecord> runs) {
-  struct Keyed {
-    MetricGroup group;
-    int nth;
-  };
-  std::vector<Keyed> found;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::map<std::string, int> seen;
-    for (const ResultRecord& r : runs[i].results) {
-      if (r.moment != "end" || r.metrics.empty()) continue;
-      const int nth = seen[r.evaluator]++;
-      Keyed& keyed = find_or_add(
-          found, Keyed{{r.evaluator, r.slot, {}, {}}, nth},
-          [&](const Keyed& k) { return k.group.evaluator == r.evaluator && k.nth == nth; });
-      add_column(keyed.group, r, i);
-    }
-  }
-  std::vector<MetricGroup> groups;
-  for (Keyed& keyed : found) {
-    for (MetricRow& row : keyed.group.rows) row.values.resize(runs.size());
-    groups.push_back(std::move(keyed.group));
-  }
-  return groups;
+MetricGroup metrics_by_run(const EvaluatorMatch& match, std::string label) {
+  std::vector<const ResultRecord*> columns;
+  for (const EvaluatorSeries* series : match.of_run)
+    columns.push_back(series ? &series->last() : nullptr);
+  return lined_up(std::move(columns), std::move(label));
+}
+
+std::optional<double> change(const MetricRow& row) {
+  if (row.values.size() != 2 || !row.values[0] || !row.values[1]) return std::nullopt;
+  return *row.values[1] - *row.values[0];
 }
 
 }  // namespace gh::host

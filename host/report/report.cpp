@@ -2,6 +2,7 @@
 
 #include "report/curves.hpp"
 #include "report/format.hpp"
+#include "report/group_rows.hpp"
 #include "report/metrics.hpp"
 #include "report/page.hpp"
 #include "report/pictures.hpp"
@@ -11,17 +12,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace gh::host {
 namespace {
-
-std::string notice(const std::vector<std::string>& lines) {
-  if (lines.empty()) return {};
-  std::string out = "<div class=\"notice\">\n";
-  for (const std::string& line : lines) out += fmt::format("<p>{}</p>\n", escape_html(line));
-  return out + "</div>\n";
-}
 
 // "807 samples, 4 classes of 500 to 31".
 std::string training_set(const RunRecord& run) {
@@ -53,19 +48,63 @@ std::string heading(const RunRecord& run) {
   if (const std::string seed = run.value("seed"); !seed.empty()) fact("seed " + seed);
   if (!status.updated.empty()) fact(time_of_day(status.updated));
   out += "</ul>\n";
-  if (status.state != "finished" && !status.message.empty()) out += notice({status.message});
-  return out + notice(run.problems);
+  if (status.state != "finished" && !status.message.empty())
+    out += html_notice(std::array{status.message});
+  return out + html_notice(run.problems);
 }
 
-std::string numbers(const RunRecord& run) {
-  std::string out;
-  for (const MetricGroup& group : metrics_by_moment(run)) {
-    std::vector<Column> columns;
-    for (const Moment& moment : group.moments)
-      columns.push_back({moment.label, epoch_beside(moment.label, moment.epoch)});
-    out += metric_table(group, columns);
+// Results by group of classes: the last moment of each evaluator large, those before folded.
+std::string by_group(std::span<const EvaluatorSeries> all, std::span<const std::string> labels) {
+  std::vector<GroupLine> last, earlier;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const ResultRecord* result : all[i].shown()) {
+      const auto row = group_row(*result);
+      if (!row) continue;
+      if (result == &all[i].last()) {
+        last.push_back({labels[i], row->how, *row});
+        last.back().row.evaluator = labels[i];
+        continue;
+      }
+      const std::string label = moment_label(*result), epoch = epoch_beside(label, row->epoch);
+      earlier.push_back({labels[i], label + (epoch.empty() ? "" : ", " + epoch), *row});
+    }
+  return group_table(last) + html_folded("Earlier moments", compact_group_table(earlier));
+}
+
+std::string numbers(const EvaluatorSeries& series, const std::string& label) {
+  const MetricGroup group = metrics_by_moment(series, label);
+  if (group.rows.empty()) return {};
+  std::vector<Column> columns;
+  for (const ResultRecord* moment : group.columns) {
+    const std::string name = moment_label(*moment);
+    columns.push_back({name, epoch_beside(name, moment->epoch)});
   }
-  return out;
+  return metric_table(group, columns);
+}
+
+// Everything one evaluator left: pictures, numbers, tables, how it was done. Numbers that stand at
+// the top of the page are repeated for those who want the definitions.
+Section evaluator_section(const EvaluatorSeries& series, const std::string& label,
+                          Gallery& gallery) {
+  const auto row = group_row(series.last());
+  const std::string moment = moment_label(series.last());
+  const std::string epoch = epoch_beside(moment, series.last().epoch);
+  std::string detail = moment + (epoch.empty() ? "" : ", " + epoch);
+  if (row && !row->how.empty()) detail += " · " + row->how;
+  std::string content = series_pictures(series, gallery);
+  content += row ? "" : numbers(series, label);
+  content += series_tables(series);
+  content += row ? html_folded("All numbers, with definitions", numbers(series, label)) : "";
+  content += protocol(series);
+  content += html_folded("Earlier moments",
+                         earlier_pictures(series, gallery) + earlier_tables(series), Fold::bulky);
+  return {label, detail, content};
+}
+
+std::string curves(const RunRecord& run) {
+  const std::string evaluation = evaluation_curves(run), training = run_curves(run);
+  if (evaluation.empty() || training.empty()) return evaluation + training;
+  return "<h3>Evaluation</h3>\n" + evaluation + "<h3>Training</h3>\n" + training;
 }
 
 std::string environment(const RunRecord& run) {
@@ -100,11 +139,13 @@ std::string made_by(const RunRecord& run) {
 
 std::string report_html(const RunRecord& run) {
   Gallery gallery;
-  std::string body = heading(run);
-  body += html_section("Pictures", run_pictures(run, gallery));
-  body += html_section("Numbers", numbers(run));
-  body += html_section("Tables", run_tables(run));
-  body += html_section("Curves", run_curves(run));
+  const std::vector<EvaluatorSeries> all = evaluator_series(run);
+  const std::vector<std::string> labels = evaluator_labels(all);
+  std::vector<Section> sections = {{"Accuracy by group of classes", "", by_group(all, labels)}};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    sections.push_back(evaluator_section(all[i], labels[i], gallery));
+  sections.push_back({"Curves", "", curves(run)});
+  std::string body = heading(run) + html_sections(sections);
   body += html_folded("Recipe, every default included", verbatim(run.recipe));
   body += html_folded("Environment and plugins", environment(run));
   body += html_folded("End of the log", verbatim(run.log_tail),

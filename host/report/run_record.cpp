@@ -1,5 +1,6 @@
 #include "report/run_record.hpp"
 
+#include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
 
 #include "gh/error.hpp"
@@ -64,9 +65,22 @@ std::string value_text(const Value& value) {
   return to_toml_value(value);
 }
 
-bool is_list_of_tables(const Value& value) {
-  const Array* array = value.as<Array>();
-  return array && !array->empty() && array->front().as<Table>();
+// The values of an object, those of objects in it under dotted names.
+void add_pairs(const Json& object, const std::string& prefix, Pairs& out) {
+  if (!object.is_object()) return;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object())
+      add_pairs(value, prefix + key + ".", out);
+    else
+      out.emplace_back(prefix + key, plain_text(value, ", "));
+  }
+}
+
+Pairs pairs_of(const Json& object, const char* key) {
+  Pairs out;
+  const auto it = object.is_object() ? object.find(key) : object.end();
+  if (it != object.end()) add_pairs(*it, "", out);
+  return out;
 }
 
 class Loader {
@@ -137,23 +151,10 @@ class Loader {
       const Diagnostic& first = diagnostics.all().front();
       return problem(fmt::format("recipe.toml, line {}: {}", first.source.line, first.message));
     }
-    flatten(*table, "");
-    if (const std::string name = run_.value("name"); !name.empty()) run_.name = name;
-  }
-
-  void flatten(const Table& table, const std::string& path) {
-    for (const Entry& entry : table.entries()) flatten(entry.value, path + entry.key);
-  }
-
-  void flatten(const Value& value, const std::string& path) {
-    if (const Table* table = value.as<Table>()) return flatten(*table, path + ".");
-    if (!is_list_of_tables(value)) {
+    for_each_leaf(*table, [&](const std::string& path, const Value& value) {
       run_.values[path] = value_text(value);
-      return;
-    }
-    const Array& array = *value.as<Array>();
-    for (std::size_t i = 0; i < array.size(); ++i)
-      flatten(array[i], path + "." + std::to_string(i));
+    });
+    if (const std::string name = run_.value("name"); !name.empty()) run_.name = name;
   }
 
   void load_status() {
@@ -176,6 +177,8 @@ class Loader {
     run_.samples = count_of(*json, "samples");
     for (const Json& count : list_of(*json, "class_counts"))
       if (count.is_number_integer()) run_.class_counts.push_back(count.get<int64_t>());
+    for (const auto& [key, value] : json->items())
+      if (value.is_string()) run_.data.emplace_back(key, value.get<std::string>());
   }
 
   void load_environment() {
@@ -254,9 +257,12 @@ class Loader {
     for (const auto& entry : fs::directory_iterator(run_.directory / "results", error))
       if (entry.path().extension() == ".json")
         names.push_back("results/" + entry.path().filename().string());
-    // By number and not by text, so that 100 comes after 99.
+    // By number and not by text, so that 100 comes after 99; last what was evaluated afterwards.
     const auto number = [](const std::string& name) {
-      return std::strtol(name.c_str() + std::string_view("results/").size(), nullptr, 10);
+      const char* begin = name.c_str() + std::string_view("results/").size();
+      char* end = nullptr;
+      const long value = std::strtol(begin, &end, 10);
+      return end == begin ? std::numeric_limits<long>::max() : value;
     };
     std::sort(names.begin(), names.end(), [&](const std::string& a, const std::string& b) {
       return std::pair(number(a), a) < std::pair(number(b), b);
@@ -273,6 +279,8 @@ class Loader {
     out.label = text_of(json, "label");
     out.epoch = count_of(json, "epoch");
     out.seconds = number_of(json, "seconds").value_or(0);
+    out.params = pairs_of(json, "params");
+    out.splits = pairs_of(json, "splits");
     for (const Json& metric : list_of(json, "metrics"))
       out.metrics.push_back(
           {text_of(metric, "name"), number_of(metric, "value"), text_of(metric, "definition")});

@@ -14,6 +14,8 @@
 
 namespace gh::host {
 
+using Pairs = std::vector<std::pair<std::string, std::string>>;  // in the order of the file
+
 struct MetricRecord {
   std::string name;
   std::optional<double> value;  // empty: not finite when it was measured, shown as "—"
@@ -39,10 +41,12 @@ struct PictureRecord {
 struct ResultRecord {
   std::string evaluator;  // plugin id
   std::string slot;       // its place in the recipe, "eval.0"
-  std::string moment;     // "start", "warm-up", "end"
+  std::string moment;     // "start", "warm-up", "end"; "epoch": one of a regular series
   std::string label;      // the moment in words of the recipe; may be empty
   int64_t epoch = 0;
   double seconds = 0;
+  Pairs params;  // of the evaluator, every default included; may be empty
+  Pairs splits;  // what was evaluated on: split and fingerprint
   std::vector<MetricRecord> metrics;
   std::vector<TableRecord> tables;
   std::vector<PictureRecord> pictures;
@@ -81,7 +85,8 @@ struct RunRecord {
   StatusRecord status;
   int64_t samples = 0;                // of the training set; 0: not known
   std::vector<int64_t> class_counts;  // of the training set; may be empty
-  std::vector<std::pair<std::string, std::string>> environment;  // without the plugins
+  Pairs data;                         // what else data.json says in a line: split, fingerprint, …
+  Pairs environment;                  // without the plugins
   std::vector<PluginRecord> plugins;
   std::vector<EpochRecord> epochs;    // in order of training
   std::vector<ResultRecord> results;  // in order of evaluation

@@ -1,14 +1,18 @@
 #include "report/tables.hpp"
 
 #include "report/format.hpp"
+#include "report/page.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 namespace gh::host {
 namespace {
+
+constexpr std::size_t kLongTable = 12;  // rows that still let the page be read
 
 // "12", "-3.5e-4", "48 %", "91°" and the like.
 bool looks_numeric(const std::string& cell) {
@@ -35,26 +39,66 @@ bool same_content(const TableRecord& a, const TableRecord& b) {
 }
 
 // One table at successive moments.
-struct TableSeries {
-  const ResultRecord* first;
-  std::vector<std::pair<const ResultRecord*, const TableRecord*>> at;
-};
+using TableSeries = std::vector<std::pair<const ResultRecord*, const TableRecord*>>;
 
-std::vector<TableSeries> table_series(const RunRecord& run) {
+std::vector<TableSeries> table_series(const EvaluatorSeries& series) {
   std::vector<TableSeries> all;
-  for (const ResultRecord& result : run.results)
-    for (const TableRecord& table : result.tables) {
-      const auto it = std::find_if(all.begin(), all.end(), [&](const TableSeries& s) {
-        return s.first->evaluator == result.evaluator && s.first->slot == result.slot &&
-               s.at.front().second->name == table.name;
+  for (const ResultRecord* result : series.shown())
+    for (const TableRecord& table : result->tables) {
+      if (table.name == "groups") continue;  // stands at the top of the page
+      auto it = std::find_if(all.begin(), all.end(), [&](const TableSeries& s) {
+        return s.front().second->name == table.name;
       });
-      if (it == all.end()) {
-        all.push_back({&result, {{&result, &table}}});
-      } else {
-        it->at.emplace_back(&result, &table);
-      }
+      if (it == all.end()) it = all.emplace(it);
+      it->emplace_back(result, &table);
     }
   return all;
+}
+
+std::string captioned(const TableRecord& table) {
+  std::string out;
+  if (!table.caption.empty())
+    out = fmt::format("<p class=\"caption\">{}</p>\n", escape_html(table.caption));
+  return out + html_table(table.columns, table.rows);
+}
+
+// A thousand classes are there for those who look for one of them.
+std::string folded_if_long(const TableRecord& table, const std::string& heading) {
+  if (table.rows.size() > kLongTable)
+    return html_folded(fmt::format("{} ({} rows)", heading, table.rows.size()), captioned(table),
+                       Fold::bulky);
+  return fmt::format("<h3>{}</h3>\n", escape_html(heading)) + captioned(table);
+}
+
+std::string group_heading(const GroupRow& row) {
+  std::string out = "<tr><th></th>";
+  for (const std::string& column : row.columns)
+    out += fmt::format("<th class=\"n\">{}</th>", escape_html(column_heading(column)));
+  return out + "</tr>\n";
+}
+
+std::string group_lines(std::span<const GroupLine> lines, std::string_view name) {
+  std::string out;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto& [heading, detail, row] = lines[i];
+    if (i == 0 || row.columns != lines[i - 1].row.columns) {
+      if (i > 0) out += "</tbody></table></div>\n";
+      out += fmt::format(
+          "<div class=\"scroll\"><table class=\"{}\" "
+          "style=\"--n:{}\">\n<thead>{}</thead>\n<tbody>\n",
+          name, row.columns.size(), group_heading(row));
+    }
+    out += fmt::format("<tr><th scope=\"row\">{}<small>{}</small></th>", escape_html(heading),
+                       escape_html(detail));
+    for (std::size_t c = 0; c < row.values.size(); ++c)
+      out += fmt::format("<td class=\"n{}\">{}</td>",
+                         row.columns[c] == "avg"   ? " avg"
+                         : row.columns[c] == "std" ? " std"
+                                                   : "",
+                         format_percent(row.values[c]));
+    out += "</tr>\n";
+  }
+  return out.empty() ? out : out + "</tbody></table></div>\n";
 }
 
 }  // namespace
@@ -78,20 +122,26 @@ std::string html_table(std::span<const std::string> columns,
   return out + "</tbody></table></div>\n";
 }
 
-std::string metric_table(const MetricGroup& group, std::span<const Column> columns) {
+std::string metric_table(const MetricGroup& group, std::span<const Column> columns,
+                         Changes changes) {
+  const bool change_column = changes == Changes::shown && columns.size() == 2;
   std::string out = "<div class=\"scroll\"><table class=\"metrics\">\n<thead><tr><th>";
   out += escape_html(group.evaluator) + "</th>";
   for (const Column& column : columns)
     out += fmt::format("<th class=\"n\">{}<small>{}</small></th>", escape_html(column.heading),
                        escape_html(column.detail));
+  if (change_column) out += "<th class=\"n\">difference</th>";
   out += "</tr></thead>\n<tbody>\n";
   for (const MetricRow& row : group.rows) {
     out += fmt::format("<tr><th scope=\"row\"><code>{}</code></th>", escape_html(row.name));
-    for (const std::string& number : format_numbers(row.values))
-      out += fmt::format("<td class=\"n\">{}</td>", number);
+    const std::vector<std::string> numbers = format_numbers(row.values);
+    for (const std::string& number : numbers) out += fmt::format("<td class=\"n\">{}</td>", number);
+    if (change_column)
+      out += fmt::format("<td class=\"n\">{}</td>", format_change(change(row), numbers));
     // The definition has a line of its own under the number, or a phone would show it and no
     // numbers.
-    out += fmt::format("</tr>\n<tr><td class=\"definition\" colspan=\"{}\">", columns.size() + 1);
+    out += fmt::format("</tr>\n<tr><td class=\"definition\" colspan=\"{}\">",
+                       columns.size() + 1 + (change_column ? 1 : 0));
     if (row.definitions.size() > 1) out += "<p class=\"warn\">Definitions differ:</p>";
     for (const std::string& definition : row.definitions)
       out += fmt::format("<p>{}</p>", escape_html(definition));
@@ -100,30 +150,62 @@ std::string metric_table(const MetricGroup& group, std::span<const Column> colum
   return out + "</tbody></table></div>\n";
 }
 
-std::string run_tables(const RunRecord& run) {
-  std::string out;
-  for (TableSeries& s : table_series(run)) {
-    const TableRecord& first = *s.at.front().second;
-    const bool still = s.at.size() > 1 && std::all_of(s.at.begin(), s.at.end(), [&](auto& at) {
-                         return same_content(*at.second, first);
-                       });
-    if (still) s.at.resize(1);
-    out += fmt::format("<h3>{} <span>{}</span></h3>\n", escape_html(first.name),
-                       escape_html(s.first->evaluator));
-    if (!first.caption.empty())
-      out += fmt::format("<p class=\"caption\">{}</p>\n", escape_html(first.caption));
-    out += "<div class=\"tables\">\n";
-    for (const auto& [result, table] : s.at) {
-      const std::string& label = result->label.empty() ? result->moment : result->label;
-      out += "<figure>";
-      if (!still)
-        out += fmt::format("<header><b>{}</b> <span>{}</span></header>\n", escape_html(label),
-                           epoch_beside(label, result->epoch));
-      out += html_table(table->columns, table->rows) + "</figure>\n";
-    }
-    out += "</div>\n";
+std::string group_table(std::span<const GroupLine> lines) {
+  // What the columns mean, and for which lines.
+  std::vector<std::pair<std::string, std::vector<std::string>>> definitions;
+  for (const GroupLine& line : lines) {
+    auto it = std::find_if(definitions.begin(), definitions.end(),
+                           [&](auto& d) { return d.first == line.row.definition; });
+    if (it == definitions.end()) it = definitions.insert(it, {line.row.definition, {}});
+    if (std::find(it->second.begin(), it->second.end(), line.row.evaluator) == it->second.end())
+      it->second.push_back(line.row.evaluator);
   }
+  std::string out = group_lines(lines, "groups");
+  for (const auto& [definition, evaluators] : definitions)
+    out +=
+        fmt::format("<p class=\"caption\">{}{}</p>\n",
+                    definitions.size() == 1
+                        ? ""
+                        : fmt::format("<b>{}:</b> ",
+                                      escape_html(fmt::format("{}", fmt::join(evaluators, ", ")))),
+                    escape_html(definition));
   return out;
+}
+
+std::string compact_group_table(std::span<const GroupLine> lines) {
+  return group_lines(lines, "groups compact");
+}
+
+std::string series_tables(const EvaluatorSeries& series) {
+  std::string brief, folded;
+  for (const TableSeries& tables : table_series(series)) {
+    const TableRecord& table = *tables.back().second;
+    (table.rows.size() > kLongTable ? folded : brief) += folded_if_long(table, table.name);
+  }
+  return brief + folded;
+}
+
+std::string earlier_tables(const EvaluatorSeries& series) {
+  std::string out;
+  for (const TableSeries& tables : table_series(series))
+    for (auto it = tables.begin(); it + 1 < tables.end(); ++it) {
+      if (same_content(*it->second, *tables.back().second)) continue;
+      const std::string label = moment_label(*it->first);
+      const std::string epoch = epoch_beside(label, it->first->epoch);
+      out += folded_if_long(*it->second, fmt::format("{}, {}{}{}", it->second->name, label,
+                                                     epoch.empty() ? "" : ", ", epoch));
+    }
+  return out;
+}
+
+std::string protocol(const EvaluatorSeries& series) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [key, value] : series.params) rows.push_back({key, value});
+  for (const auto& [split, fingerprint] : series.last().splits)
+    rows.push_back({"data of split " + split, fingerprint});
+  if (rows.empty()) return {};
+  const std::vector<std::string> columns = {"Parameter", "Value"};
+  return html_folded("Protocol", html_table(columns, rows));
 }
 
 }  // namespace gh::host

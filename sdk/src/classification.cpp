@@ -207,6 +207,7 @@ void draw_classes(Evaluation& evaluation, const Outcome& outcome, const ClassGro
   plot.title = "accuracy of each class, %";
   plot.x_label = "classes, largest first within each group";
   plot.top = 100;
+  plot.height = 380;  // stands beside the confusion
   for (const ClassGroup& group : groups.groups) {
     BarSeries bars{.name = group.name, .values = {}};
     for (const std::size_t c : order)

@@ -54,7 +54,9 @@ TEST_CASE("a report shows the moments side by side, pictures first") {
   CHECK(count(page, "class=\"badge finished\"") == 1);
   CHECK(count(page, "epoch 10 of 10") == 1);
   CHECK(count(page, "807 samples, 4 classes of 500 to 31") == 1);
-  CHECK(page.find("<h2>Pictures") < page.find("<h2>Numbers"));
+  CHECK(page.find("<h2>circle") < page.find("<div class=\"row\">"));
+  CHECK(page.find("<div class=\"row\">") < page.find("<table class=\"metrics\">"));
+  CHECK(page.find("<table class=\"metrics\">") < page.find("<h2>Curves"));
   // The data are the same at each moment and shown once, in the row of the three embeddings.
   CHECK(count(page, "<div class=\"row\">") == 1);
   CHECK(count(page, "same at every moment") == 1);
@@ -189,7 +191,7 @@ TEST_CASE("a comparison sets runs side by side") {
   CHECK(count(page, "<td>seed</td>") == 0);
   CHECK(count(page, "same in every run") == 1);  // the data
   CHECK(count(page, "embedding · epoch 10") == 2);
-  CHECK(count(page, "<polyline") == 2);
+  CHECK(count(page, "<polyline") == 4);  // loss and loss_gh of both
 }
 
 TEST_CASE("runs of one name are told apart, and differing definitions are pointed out") {
@@ -203,7 +205,7 @@ TEST_CASE("runs of one name are told apart, and differing definitions are pointe
   check_page(page);
   CHECK(count(page, "same (" + a.path().filename().string() + ")") >= 2);
   CHECK(count(page, "Definitions differ") == 1);
-  CHECK(count(page, "The recipes are the same but for their names.") == 1);
+  CHECK(count(page, "Recipes, data and plugins are the same.") == 1);
 }
 
 TEST_CASE("a comparison of unfinished runs, one run, none") {
