@@ -151,7 +151,9 @@ footer { margin-top: 2.5rem; font-size: 0.82rem; color: var(--soft); }
   figure, tr, .caption { break-inside: avoid; }
   h2, h3, summary { break-after: avoid; }
   .row { gap: 0.8rem; flex-wrap: nowrap; }
+  .row:has(.large) { flex-wrap: wrap; }
   .row figure { flex-basis: 0; }
+  .row .large { flex: 0 1 calc(0.66 * var(--w)); }
   .plots { grid-template-columns: repeat(2, 1fr); }
   .scroll { overflow: visible; background: none; }
   td { overflow-wrap: anywhere; }

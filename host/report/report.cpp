@@ -94,7 +94,8 @@ Section evaluator_section(const EvaluatorSeries& series, const std::string& labe
   std::string content = series_pictures(series, gallery);
   content += row ? "" : numbers(series, label);
   content += series_tables(series);
-  content += row ? html_folded("All numbers, with definitions", numbers(series, label)) : "";
+  content +=
+      row ? html_folded("All numbers, with definitions", numbers(series, label), Fold::bulky) : "";
   content += protocol(series);
   content += html_folded("Earlier moments",
                          earlier_pictures(series, gallery) + earlier_tables(series), Fold::bulky);

@@ -139,6 +139,9 @@ std::string diff_text(std::span<const RunRecord, 2> runs) {
   if (diff.differences.empty())
     out += "No difference in recipe, data, plugins and environment.\n\n";
   out += diff.results.empty() ? "No results to compare.\n" : "Results\n";
+  if (!diff.results.empty() &&
+      pair_value(a.data, "fingerprint") != pair_value(b.data, "fingerprint"))
+    out += "  ! not the same training data\n";
   for (const ComparedEvaluator& compared : diff.results) out += text_of(compared);
   return out;
 }

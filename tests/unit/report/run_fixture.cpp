@@ -67,6 +67,29 @@ id = "circle"
   write_result(2, "end", 10, "0.25");
 }
 
+void RunFixture::write_classified(int number, const Classified& r) const {
+  constexpr std::array<const char*, 5> kMetrics = {"many", "medium", "few", "deviation", "average"};
+  std::string metrics, cells, rows;
+  for (std::size_t i = 0; i < kMetrics.size(); ++i) {
+    metrics += fmt::format(R"({}{{"name": "{}", "value": {}, "definition": "in percent"}})",
+                           i == 0 ? "" : ", ", kMetrics[i], r.values[i]);
+    cells +=
+        fmt::format(R"({}"{}")", i == 0 ? "" : ", ", r.values[i] == "null" ? "—" : r.values[i]);
+  }
+  for (int c = 0; c < r.classes; ++c)
+    rows += fmt::format(R"({}["{}", "{}", "{}.5"])", c == 0 ? "" : ", ", c,
+                        c < r.classes / 2 ? "many" : "few", c + r.epoch);
+  write(fmt::format("results/{:02}-{}-{}.json", number, r.moment, r.evaluator),
+        fmt::format(R"({{"evaluator": "{}", "slot": "{}", "moment": "{}", "epoch": {},
+    "params": {}, "splits": {}, "metrics": [{}],
+    "tables": [{{"name": "groups", "caption": "nearest neighbours, split test. Mean of a group; std: of groups",
+                 "columns": ["many", "medium", "few", "std", "avg"], "rows": [[{}]]}},
+               {{"name": "classes", "caption": "every class", "columns": ["class", "group", "accuracy"],
+                 "rows": [{}]}}]}})",
+                    r.evaluator, r.slot, r.moment, r.epoch, r.params, r.splits, metrics, cells,
+                    rows));
+}
+
 std::size_t count(std::string_view text, std::string_view part) {
   std::size_t n = 0;
   for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + part.size()))
