@@ -84,8 +84,7 @@ at::Tensor scores_of(const at::Tensor& x, const LinearClassifier& classifier) {
   LinearPass<T> pass(x, layout, kScoreRows, kernels);
   for (int64_t at = 0; at < x.size(0); at += kScoreRows) {
     pass.scores({nullptr, at, std::min(kScoreRows, x.size(0) - at)}, weight.data_ptr<T>(),
-                bias.data_ptr<T>());
-    pass.unpack_scores(out.data_ptr<T>() + at * layout.classes);
+                bias.data_ptr<T>(), out.data_ptr<T>() + at * layout.classes);
   }
   return out;
 }
@@ -140,17 +139,19 @@ LinearClassifier train(const at::Tensor& x, const at::Tensor& targets,
     check_linear_order(rows, x.size(0));
     for (int64_t at = 0; at < rows.numel(); at += training.batch) {
       const int64_t count = std::min(training.batch, rows.numel() - at);
-      const int64_t bad =
-          pass.errors({rows.data_ptr<int64_t>() + at, 0, count}, weight.values(), bias.values(),
-                      targets.data_ptr<int64_t>(), T(1) / static_cast<T>(count), nullptr);
-      if (bad >= 0) fail_linear_row(bad);
       ++step;
+      const auto move_weight = [&](int64_t first, int64_t n, const T* g) {
+        weight.move(step, rate, first, n, g);
+      };
       // Lanes without a class keep their −∞.
-      pass.gradient(
-          [&](int64_t first, int64_t n, const T* g) { weight.move(step, rate, first, n, g); },
-          [&](int64_t first, int64_t n, const T* g) {
-            bias.move(step, rate, first, std::min(n, layout.classes - first), g);
-          });
+      const auto move_bias = [&](int64_t first, int64_t n, const T* g) {
+        bias.move(step, rate, first, std::min(n, layout.classes - first), g);
+      };
+      const int64_t bad = pass.gradient({rows.data_ptr<int64_t>() + at, 0, count}, weight.values(),
+                                        bias.values(), targets.data_ptr<int64_t>(),
+                                        T(1) / static_cast<T>(count), nullptr,
+                                        {move_weight, move_bias});
+      if (bad >= 0) fail_linear_row(bad);
     }
   }
   LinearClassifier out = {unpack_weight<T>(layout, weight.values()),

@@ -7,29 +7,28 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_eigh.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <optional>
 
 namespace gh {
 inline namespace v1 {
 namespace ops {
 namespace {
 
-constexpr int64_t kChunk = 1024;        // rows between two additions to a sum over all
-constexpr int64_t kWidest = 2048;       // with more features eigenvectors cost more than they give
+constexpr int64_t kChunk = 2048;         // rows between two additions to a sum over all
+constexpr int64_t kSquaresChunk = 8192;  // the same, of squares
 constexpr std::size_t kMemory = 10;     // steps that L-BFGS remembers
 constexpr int64_t kPiece = 1 << 14;     // of a sum over parameters
 constexpr double kEnough = 1e-4;        // of the promised decrease (Armijo)
 constexpr double kSmallest = 1e-6;      // curvature, of the mean one
 constexpr int kHalvings = 30;
 
-// The parameters as the search sees them: [C·D] weights in the coordinates of the covariance, then
-// [C] scores of the mean feature. Sums run piece by piece in float64, whatever the threads.
+// The parameters as the search sees them: [C·D] weights in Coordinates, then [C] scores of
+// the mean feature. Sums run piece by piece in float64, whatever the threads.
 using Vector = std::vector<double>;
 
 double dot(const Vector& a, const Vector& b) {
@@ -89,33 +88,26 @@ Vector direction(const Vector& gradient, const std::deque<Step>& memory, const V
   return d;
 }
 
-// Mean and covariance of the rows.
-struct Moments {
-  at::Tensor mean;        // [D] float64
-  at::Tensor covariance;  // [D, D] of x's dtype, or its diagonal [D]
-};
-
 template <class T>
 at::Tensor second_moments(const at::Tensor& x) {
   const LinearKernels<T>& kernels = linear_kernels<T>();
   const LinearLayout layout(x.size(1), x.size(1), kernels.lanes, kernels.vectors);
-  LinearPass<T> pass(x, layout, kChunk, kernels);
+  LinearPass<T> pass(x, layout, kSquaresChunk, kernels);
   const at::Tensor sums = at::zeros({layout.size()}, x.options());
   T* const total = sums.data_ptr<T>();
-  for (int64_t at = 0; at < x.size(0); at += kChunk) {
-    pass.values({nullptr, at, std::min(kChunk, x.size(0) - at)});
-    pass.gradient(
-        [&](int64_t first, int64_t n, const T* g) {
-          for (int64_t i = 0; i < n; ++i) total[first + i] += g[i];
-        },
-        [](int64_t, int64_t, const T*) {});
+  for (int64_t at = 0; at < x.size(0); at += kSquaresChunk) {
+    const auto take = [&](int64_t first, int64_t n, const T* g) {
+      for (int64_t i = 0; i < n; ++i) total[first + i] += g[i];
+    };
+    const auto leave = [](int64_t, int64_t, const T*) {};
+    pass.squares({nullptr, at, std::min(kSquaresChunk, x.size(0) - at)}, {take, leave});
   }
   return unpack_weight<T>(layout, total) / x.size(0);
 }
 
-// Σ xᵏ of each column, in float64.
-template <class T, class F>
-at::Tensor column_means(const at::Tensor& x, F value) {
+// The mean of each column, in float64.
+template <class T>
+at::Tensor column_means(const at::Tensor& x) {
   const int64_t rows = x.size(0), width = x.size(1);
   const at::Tensor out = at::zeros({width}, at::kDouble);
   constexpr int64_t kColumns = 64;
@@ -124,24 +116,76 @@ at::Tensor column_means(const at::Tensor& x, F value) {
     for (int64_t r = 0; r < rows; ++r) {
       const T* const row = x.data_ptr<T>() + r * width;
       for (int64_t d = p * kColumns; d < std::min(width, (p + 1) * kColumns); ++d)
-        sums[d] += value(static_cast<double>(row[d]));
+        sums[d] += static_cast<double>(row[d]);
     }
   });
   return out / rows;
 }
 
-template <class T>
-Moments moments_of(const at::Tensor& x) {
-  Moments out;
-  out.mean = column_means<T>(x, [](double v) { return v; });
-  if (x.size(1) > kWidest) {
-    const at::Tensor squares = column_means<T>(x, [](double v) { return v * v; });
-    out.covariance = (squares - out.mean.square()).clamp_min(0);
-    return out;
+// a · bᵀ with our own kernels, so that threads change no bit.
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  return linear_scores(a, {b, at::zeros({b.size(0)}, b.options())});
+}
+
+// The lower factor of a symmetric block, in place; what lies above its diagonal becomes zero. A
+// pivot that rounding has left too small becomes `least`: this is for a preconditioner.
+void factor_block(const at::Tensor& block, double least) {
+  auto a = block.accessor<double, 2>();
+  const int64_t n = a.size(0);
+  for (int64_t j = 0; j < n; ++j) {
+    for (int64_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
+    a[j][j] = std::sqrt(std::max(a[j][j], least));
+    for (int64_t i = j + 1; i < n; ++i) {
+      for (int64_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+      a[j][i] = 0;
+    }
   }
-  const at::Tensor outer = out.mean.unsqueeze(1) * out.mean.unsqueeze(0);
-  out.covariance = (second_moments<T>(x) - outer).to(x.scalar_type());
+}
+
+// The inverse of a lower triangle.
+at::Tensor inverse_block(const at::Tensor& block) {
+  const at::Tensor out = at::zeros_like(block);
+  auto a = block.accessor<double, 2>();
+  auto b = out.accessor<double, 2>();
+  for (int64_t i = 0; i < a.size(0); ++i)
+    for (int64_t j = 0; j <= i; ++j) {
+      double sum = i == j ? 1 : 0;
+      for (int64_t k = j; k < i; ++k) sum -= a[i][k] * b[k][j];
+      b[i][j] = sum / a[i][i];
+    }
   return out;
+}
+
+// matrix = L·Lᵀ and L⁻¹, float64, by blocks: LAPACK's bits would depend on its threads.
+struct Factor {
+  at::Tensor lower, inverse;
+};
+
+Factor factorise(const at::Tensor& matrix, double least) {
+  constexpr int64_t kBlock = 64;
+  const int64_t n = matrix.size(0);
+  const at::Tensor lower = matrix.clone();
+  const at::Tensor turned = at::zeros_like(lower);  // the inverse, transposed
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t size = std::min(kBlock, n - at), rest = n - at - size;
+    const at::Tensor rows = lower.narrow(0, at, size), diagonal = rows.narrow(1, at, size);
+    factor_block(diagonal, least);
+    const at::Tensor inverse = inverse_block(diagonal.contiguous());
+    if (rest > 0) {
+      const at::Tensor below = lower.narrow(0, at + size, rest);
+      const at::Tensor solved = product(below.narrow(1, at, size), inverse);
+      below.narrow(1, at, size).copy_(solved);
+      below.narrow(1, at + size, rest).sub_(product(solved, solved));
+      rows.narrow(1, at + size, rest).zero_();
+    }
+    turned.narrow(0, at, size).narrow(1, at, size).copy_(inverse.t());
+    if (at == 0) continue;
+    const at::Tensor before = turned.narrow(0, 0, at);
+    const at::Tensor reached = product(before.narrow(1, 0, at), rows.narrow(1, 0, at));
+    before.narrow(1, at, size).copy_(product(reached, inverse).neg_());
+  }
+  return {lower, turned.t().contiguous()};
 }
 
 }  // namespace
@@ -150,9 +194,8 @@ struct LogisticRegression::Impl {
   at::Tensor x, targets;  // on the CPU, contiguous
   at::Device device = at::kCPU;
   int64_t classes = 0;
-  at::Tensor mean;     // [D] float64
-  at::Tensor basis;    // [D, D] eigenvectors as columns; undefined: the coordinates themselves
-  Vector variances;    // [D] along them
+  at::Tensor mean;        // [D] float64
+  at::Tensor covariance;  // [D, D] float64
   double curvature = 0;
 
   template <class T>
@@ -163,41 +206,72 @@ struct LogisticRegression::Impl {
 
 template <class T>
 void LogisticRegression::Impl::prepare() {
-  Moments moments = moments_of<T>(x);
-  mean = moments.mean;
-  at::Tensor values = moments.covariance;
-  require(values.isfinite().all().item<bool>(), ErrorCode::numeric, "x has features that are not ",
-          "finite, or too large for their squares");
-  if (values.dim() == 2) {
-    // LAPACK's bits may depend on its threads. Inside a loop of ours it has one.
-    parallel_indices(2, [&](int64_t i) {
-      at::NoGradGuard no_grad;
-      if (i == 0) std::tie(values, basis) = at::linalg_eigh(moments.covariance);
-    });
-    basis = basis.contiguous();
-  }
-  values = values.to(at::kDouble).clamp_min(0).contiguous();
-  variances.assign(values.data_ptr<double>(), values.data_ptr<double>() + values.numel());
-  double spread = 0;
-  for (const double v : variances) spread += v / static_cast<double>(variances.size());
-  curvature = spread * (1 - 1.0 / static_cast<double>(classes)) / static_cast<double>(classes);
+  mean = column_means<T>(x);
+  covariance =
+      second_moments<T>(x).to(at::kDouble) - mean.unsqueeze(1) * mean.unsqueeze(0);
+  require(covariance.isfinite().all().item<bool>(), ErrorCode::numeric,
+          "x has features that are not finite, or too large for their squares");
+  // One number at a time: a sum of LibTorch's may depend on its threads.
+  for (int64_t d = 0; d < x.size(1); ++d)
+    curvature += std::max(covariance[d][d].item<double>(), 0.0) / static_cast<double>(x.size(1));
+  const double share = 1 / static_cast<double>(classes);
+  curvature *= share * (1 - share);
 }
 
 namespace {
+
+// Coordinates in which the objective is about as steep in all directions: weight = u · inverse,
+// where the Hessian of an average class, π(1 − π) · covariance + l2, is lower · lowerᵀ.
+struct Coordinates {
+  Coordinates(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2);
+  at::Tensor lower_turned, inverse, inverse_turned;  // [D, D] like x
+  Vector diagonal;  // one over the curvature along each parameter
+};
+
+Coordinates::Coordinates(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2) {
+  const at::Tensor targets = rows.defined() ? data.targets.index_select(0, rows) : data.targets;
+  const at::Tensor counts = at::bincount(targets, {}, data.classes).contiguous();
+  const auto n = static_cast<double>(targets.numel());
+  std::vector<double> parts;  // π_c (1 − π_c); a class without samples counts as if it had a half
+  double part = 0;
+  for (int64_t c = 0; c < data.classes; ++c) {
+    const double share = static_cast<double>(counts.data_ptr<int64_t>()[c]) / n;
+    parts.push_back(std::max(share * (1 - share), 0.5 / n));
+    part += parts.back() / static_cast<double>(data.classes);
+  }
+  const double own = l2 + kSmallest * data.curvature + 1e-30;
+  const at::Tensor hessian = data.covariance * part;
+  hessian.diagonal().add_(own);
+  const Factor factor = factorise(hessian, own);
+  lower_turned = factor.lower.t().to(data.x.scalar_type()).contiguous();
+  inverse = factor.inverse.to(data.x.scalar_type());
+  inverse_turned = inverse.t().contiguous();
+  const int64_t width = inverse.size(0);
+  diagonal.resize(data.classes * (width + 1));
+  const double* const b = factor.inverse.data_ptr<double>();
+  for (int64_t d = 0; d < width; ++d) {
+    double fixed = 0;  // curvature that is not the samples'
+    for (int64_t k = 0; k <= d; ++k) fixed += own * b[d * width + k] * b[d * width + k];
+    fixed = std::min(fixed, 1.0);
+    for (int64_t c = 0; c < data.classes; ++c)
+      diagonal[c * width + d] = 1 / (parts[c] / part * (1 - fixed) + fixed);
+  }
+  for (int64_t c = 0; c < data.classes; ++c) diagonal[data.classes * width + c] = 1 / parts[c];
+}
 
 // The objective as a function of Vector.
 template <class T>
 class Objective {
  public:
-  Objective(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2)
+  Objective(const LogisticRegression::Impl& data, const Coordinates& coordinates,
+            const at::Tensor& rows, double l2)
       : data_(data),
+        coordinates_(coordinates),
         rows_(rows.defined() ? rows.contiguous() : rows),
         l2_(l2),
         count_(rows.defined() ? rows.numel() : data.x.size(0)),
         layout_(data.classes, data.x.size(1), linear_kernels<T>().lanes, linear_kernels<T>().vectors),
-        pass_(data.x, layout_, kChunk, linear_kernels<T>()) {
-    if (data.basis.defined()) turned_ = data.basis.t().contiguous();
-  }
+        pass_(data.x, layout_, kChunk, linear_kernels<T>()) {}
 
   // Weights [C, D] and bias [C] in x's dtype.
   LinearClassifier classifier(const Vector& point) const {
@@ -205,8 +279,8 @@ class Objective {
     const at::Tensor all = at::empty({classes * (width + 1)}, data_.x.options());
     T* const out = all.data_ptr<T>();
     each(point.size(), [&](int64_t i) { out[i] = static_cast<T>(point[i]); });
-    at::Tensor weight = all.narrow(0, 0, classes * width).view({classes, width});
-    if (data_.basis.defined()) weight = product(weight, data_.basis);
+    const at::Tensor weight = product(all.narrow(0, 0, classes * width).view({classes, width}),
+                                      coordinates_.inverse_turned);
     const at::Tensor bias = at::empty({classes}, data_.x.options());
     const T* const w = weight.data_ptr<T>();
     const double* const mean = data_.mean.data_ptr<double>();
@@ -220,9 +294,14 @@ class Objective {
 
   // The other way.
   Vector point(const LinearClassifier& from) const {
-    const at::Tensor centre =
-        from.bias.to(at::kDouble) + from.weight.to(at::kDouble).mv(data_.mean);
-    return joined(data_.basis.defined() ? product(from.weight, turned_) : from.weight, centre);
+    const at::Tensor weight = from.weight.contiguous();
+    const T* const w = weight.data_ptr<T>();
+    const at::Tensor centre = from.bias.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+    for (int64_t c = 0; c < layout_.classes; ++c)
+      for (int64_t d = 0; d < layout_.width; ++d)
+        centre.data_ptr<double>()[c] += data_.mean.data_ptr<double>()[d] *
+                                        static_cast<double>(w[c * layout_.width + d]);
+    return joined(product(from.weight, coordinates_.lower_turned), centre);
   }
 
   double operator()(const Vector& point, Vector& gradient) {
@@ -234,24 +313,23 @@ class Objective {
     double loss = 0;
     for (int64_t from = 0; from < count_; from += kChunk) {
       const int64_t* const rows = rows_.defined() ? rows_.data_ptr<int64_t>() + from : nullptr;
-      const int64_t bad = pass_.errors({rows, from, std::min(kChunk, count_ - from)},
-                                       weight.data_ptr<T>(), bias.data_ptr<T>(),
-                                       data_.targets.data_ptr<int64_t>(), 1, &loss);
-      if (bad >= 0) fail_linear_row(bad);
       const auto into = [](Vector& to) {
         return [&to](int64_t first, int64_t n, const T* g) {
           for (int64_t i = 0; i < n; ++i) to[first + i] += static_cast<double>(g[i]);
         };
       };
       const auto take_weight = into(sums), take_bias = into(errors);
-      pass_.gradient(take_weight, take_bias);
+      const int64_t bad = pass_.gradient({rows, from, std::min(kChunk, count_ - from)},
+                                         weight.data_ptr<T>(), bias.data_ptr<T>(),
+                                         data_.targets.data_ptr<int64_t>(), 1, &loss,
+                                         {take_weight, take_bias});
+      if (bad >= 0) fail_linear_row(bad);
     }
-    gradient = in_coordinates(sums, errors);
-    const int64_t weights = layout_.classes * layout_.width;
+    gradient = in_coordinates(sums, errors, at.weight);
     double squares = 0;
-    for (int64_t i = 0; i < weights; ++i) {
-      gradient[i] += l2_ * point[i];
-      squares += point[i] * point[i];
+    for (int64_t i = 0; i < at.weight.numel(); ++i) {
+      const auto w = static_cast<double>(at.weight.template data_ptr<T>()[i]);
+      squares += w * w;
     }
     return loss / static_cast<double>(count_) + l2_ / 2 * squares;
   }
@@ -259,11 +337,6 @@ class Objective {
   int64_t passes = 0;
 
  private:
-  // a · bᵀ with our own kernels, so that threads change no bit.
-  static at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-    return linear_scores(a, {b, at::zeros({b.size(0)}, b.options())});
-  }
-
   static Vector joined(const at::Tensor& weight, const at::Tensor& bias) {
     const at::Tensor w = weight.contiguous();
     Vector out(w.numel() + bias.numel());
@@ -272,68 +345,48 @@ class Objective {
     return out;
   }
 
-  // Sums over rows → the gradient of their mean where features are centred.
-  Vector in_coordinates(const Vector& sums, const Vector& errors) const {
-    const at::Tensor packed = at::empty({layout_.size()}, data_.x.options());
+  // Sums over rows → the gradient of the objective where features are centred.
+  Vector in_coordinates(const Vector& sums, const Vector& errors, const at::Tensor& weight) const {
+    const at::Tensor packed = pack_weight<T>(layout_, weight);
     const double* const mean = data_.mean.data_ptr<double>();
     for (int64_t p = 0; p < layout_.panels(); ++p) {
       const int64_t wide = layout_.vectors[p] * layout_.lanes, first = layout_.first[p];
       T* const out = packed.data_ptr<T>() + first * layout_.dims;
       for (int64_t i = 0; i < layout_.width * wide; ++i)
-        out[i] = static_cast<T>((sums[first * layout_.dims + i] -
-                                 errors[first + i % wide] * mean[i / wide]) /
-                                static_cast<double>(count_));
+        out[i] = static_cast<T>(
+            (sums[first * layout_.dims + i] - errors[first + i % wide] * mean[i / wide]) /
+                static_cast<double>(count_) +
+            l2_ * static_cast<double>(out[i]));
     }
-    at::Tensor weight = unpack_weight<T>(layout_, packed.data_ptr<T>());
-    if (data_.basis.defined()) weight = product(weight, turned_);
     const at::Tensor bias = at::empty({layout_.classes}, at::kDouble);
     for (int64_t c = 0; c < layout_.classes; ++c)
       bias.data_ptr<double>()[c] = errors[c] / static_cast<double>(count_);
-    return joined(weight, bias);
+    return joined(product(unpack_weight<T>(layout_, packed.data_ptr<T>()), coordinates_.inverse),
+                  bias);
   }
 
   const LogisticRegression::Impl& data_;
-  at::Tensor rows_, turned_;
+  const Coordinates& coordinates_;
+  at::Tensor rows_;
   double l2_;
   int64_t count_;
   LinearLayout layout_;
   LinearPass<T> pass_;
 };
 
-// One over the curvature along each parameter where each sample is of class c with probability π_c:
-// π_c (1 − π_c) · variance + l2.
-Vector inverse_curvature(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2) {
-  const at::Tensor targets = rows.defined() ? data.targets.index_select(0, rows) : data.targets;
-  const at::Tensor counts = at::bincount(targets, {}, data.classes).contiguous();
-  const auto width = static_cast<int64_t>(data.variances.size());
-  const double floor = kSmallest * data.curvature + 1e-30;
-  Vector out(data.classes * (width + 1));
-  for (int64_t c = 0; c < data.classes; ++c) {
-    // A class without samples, or without any other, counts as if it had one.
-    const double n = static_cast<double>(targets.numel());
-    const double share =
-        std::clamp(static_cast<double>(counts.data_ptr<int64_t>()[c]), 1.0, std::max(1.0, n - 1)) / n;
-    const double part = std::max(share * (1 - share), 0.5 / n);
-    for (int64_t d = 0; d < width; ++d)
-      out[c * width + d] = 1 / (part * data.variances[d] + l2 + floor);
-    out[data.classes * width + c] = 1 / part;
-  }
-  return out;
-}
-
 }  // namespace
 
 template <class T>
 LogisticFit LogisticRegression::Impl::fit(const LogisticOptions& options) const {
-  Objective<T> objective(*this, options.rows, options.l2);
-  const Vector diagonal = inverse_curvature(*this, options.rows, options.l2);
+  const Coordinates coordinates(*this, options.rows, options.l2);
+  Objective<T> objective(*this, coordinates, options.rows, options.l2);
   Vector point = options.start.weight.defined() ? objective.point(options.start)
-                                                : Vector(diagonal.size(), 0);
+                                                : Vector(coordinates.diagonal.size(), 0);
   Vector gradient, next_gradient;
   double value = objective(point, gradient);
   std::deque<Step> memory;
   while (objective.passes < options.passes) {
-    const Vector d = direction(gradient, memory, diagonal);
+    const Vector d = direction(gradient, memory, coordinates.diagonal);
     const double promised = dot(gradient, d);
     if (!(promised > options.tolerance * value)) break;
     Vector next;

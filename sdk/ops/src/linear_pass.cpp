@@ -18,6 +18,9 @@ namespace {
 // Dims of a piece of a gradient: with their panel they stay in the first cache.
 constexpr int64_t kDimsOfPiece = 64;
 
+// Parameters whose parts are added, and which are moved, at a time.
+constexpr int64_t kPiece = 1 << 12;
+
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
@@ -33,6 +36,12 @@ template <class T>
 void add_rows(const T* errors, int64_t rows, int64_t wide, T* out) {
   for (int64_t r = 0; r < rows; ++r, errors += wide)
     for (int64_t i = 0; i < wide; ++i) out[i] += errors[i];
+}
+
+// At most `most` rows from the one at `from` on.
+LinearRows part_of(const LinearRows& rows, int64_t from, int64_t most) {
+  return {rows.rows ? rows.rows + from : nullptr, rows.first + from,
+          std::min(most, rows.count - from)};
 }
 
 }  // namespace
@@ -91,164 +100,161 @@ LinearPass<T>::LinearPass(const at::Tensor& x, const LinearLayout& layout, int64
                           const LinearKernels<T>& kernels)
     : layout_(layout), kernels_(kernels), x_(x) {
   const int64_t blocks = ceil_div(std::min(batch, x.size(0)), kLinearRows);
-  packed_ = at::empty({blocks * kLinearRows * layout.dims}, kDtype<T>);
-  scores_ = at::empty({blocks * kLinearRows * layout.all_lanes}, kDtype<T>);
+  blocks_ = ceil_div(blocks, kLinearParts);
+  workers_ = std::min<int64_t>(at::get_num_threads(), kLinearParts);
+  rooms_ = at::empty({workers_, blocks_ * kLinearRows * (layout.dims + layout.all_lanes)},
+                     kDtype<T>);
+  for (int64_t p = 0; p < layout.panels(); ++p)
+    for (int64_t lane = 0; lane < layout.vectors[p] * layout.lanes; ++lane) {
+      step_.push_back(layout.vectors[p] * layout.lanes);
+      place_.push_back(layout.first[p] * kLinearRows + lane);
+    }
 }
 
 template <class T>
-T* LinearPass<T>::block(int64_t index) const {
-  return data<T>(packed_) + index * kLinearRows * layout_.dims;
+typename LinearPass<T>::Room LinearPass<T>::room(int64_t worker) const {
+  T* const begin = data<T>(rooms_) + worker * rooms_.size(1);
+  return {begin, begin + blocks_ * kLinearRows * layout_.dims};
 }
 
 template <class T>
-T* LinearPass<T>::panels(int64_t index) const {
-  return data<T>(scores_) + index * kLinearRows * layout_.all_lanes;
-}
-
-template <class T>
-int64_t LinearPass<T>::rows_of(int64_t index) const {
-  return std::min(kLinearRows, count_ - index * kLinearRows);
-}
-
-template <class T>
-void LinearPass<T>::load(const Rows& rows, int64_t index) {
+void LinearPass<T>::pack(const LinearRows& block, T* packed) const {
   const T* pointers[kLinearRows];
-  for (int64_t i = 0; i < rows_of(index); ++i) {
-    const int64_t at = index * kLinearRows + i;
-    pointers[i] = data<T>(x_) + (rows.rows ? rows.rows[at] : rows.first + at) * layout_.width;
-  }
-  kernels_.pack(pointers, rows_of(index), layout_.width, block(index));
+  for (int64_t i = 0; i < block.count; ++i) pointers[i] = data<T>(x_) + block[i] * layout_.width;
+  kernels_.pack(pointers, block.count, layout_.width, packed);
 }
 
 template <class T>
-void LinearPass<T>::multiply(int64_t index, const T* weight, const T* bias) {
-  const int64_t rows = ceil_div(rows_of(index), kLinearTile) * kLinearTile;
+void LinearPass<T>::multiply(const T* packed, int64_t rows, const T* weight, const T* bias,
+                             T* scores) const {
+  rows = ceil_div(rows, kLinearTile) * kLinearTile;
   for (int64_t p = 0; p < layout_.panels(); ++p) {
     const int64_t wide = layout_.vectors[p] * layout_.lanes;
-    T* const out = panels(index) + layout_.first[p] * kLinearRows;
-    for (int64_t r = 0; r < rows; ++r)
-      std::copy_n(bias + layout_.first[p], wide, out + r * wide);
-    kernels_.multiply(block(index), rows, layout_.dims, weight + layout_.first[p] * layout_.dims,
+    T* const out = scores + layout_.first[p] * kLinearRows;
+    for (int64_t r = 0; r < rows; ++r) std::copy_n(bias + layout_.first[p], wide, out + r * wide);
+    kernels_.multiply(packed, rows, layout_.dims, weight + layout_.first[p] * layout_.dims,
                       layout_.vectors[p], out);
   }
 }
 
 template <class T>
-void LinearPass<T>::scores(const Rows& rows, const T* weight, const T* bias) {
-  count_ = rows.count;
-  ops::parallel_indices(ceil_div(count_, kLinearRows), [&](int64_t index) {
-    load(rows, index);
-    multiply(index, weight, bias);
+void LinearPass<T>::scores(const LinearRows& rows, const T* weight, const T* bias, T* out) const {
+  const int64_t blocks = ceil_div(rows.count, kLinearRows);
+  ops::parallel_pieces(blocks, workers_, [&](int64_t b, int64_t worker) {
+    const LinearRows block = part_of(rows, b * kLinearRows, kLinearRows);
+    const Room here = room(worker);
+    pack(block, here.packed);
+    multiply(here.packed, block.count, weight, bias, here.scores);
+    T* to = out + b * kLinearRows * layout_.classes;
+    for (int64_t i = 0; i < block.count; ++i)
+      for (int64_t c = 0; c < layout_.classes; ++c)
+        *to++ = here.scores[place_[c] + i * step_[c]];
   });
 }
 
+// Scores → factor · (softmax − one-hot).
 template <class T>
-int64_t LinearPass<T>::errors(const Rows& rows, const T* weight, const T* bias,
-                              const int64_t* targets, T factor, double* loss) {
-  count_ = rows.count;
-  const int64_t blocks = ceil_div(count_, kLinearRows);
-  std::vector<double> losses(blocks, 0);
-  std::vector<int64_t> bad(blocks, -1);
-  // Where the score of each class lies, but for the row.
-  std::vector<int64_t> place(layout_.classes), step(layout_.classes);
-  for (int64_t p = 0; p < layout_.panels(); ++p)
-    for (int64_t c = layout_.first[p];
-         c < std::min(layout_.classes, layout_.first[p] + layout_.vectors[p] * layout_.lanes); ++c) {
-      step[c] = layout_.vectors[p] * layout_.lanes;
-      place[c] = layout_.first[p] * kLinearRows + c - layout_.first[p];
-    }
-  ops::parallel_pieces(blocks, at::get_num_threads(), [&](int64_t index, int64_t) {
-    load(rows, index);
-    multiply(index, weight, bias);
-    T sums[kLinearRows], largest[kLinearRows], own[kLinearRows];
-    T* const z = panels(index);
-    const int64_t count = rows_of(index), begin = index * kLinearRows;
-    const auto row = [&](int64_t i) {
-      return rows.rows ? rows.rows[begin + i] : rows.first + begin + i;
-    };
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t target = targets[row(i)];
-      own[i] = z[place[target] + i * step[target]];
-    }
-    kernels_.exponentials(z, count, layout_.vectors.data(), layout_.panels(), sums, largest);
-    for (int64_t i = 0; i < count; ++i) {
-      if (!std::isfinite(sums[i]) && bad[index] < 0) bad[index] = row(i);
-      if (loss) losses[index] += std::log(static_cast<double>(sums[i])) + (largest[i] - own[i]);
-      sums[i] = factor / sums[i];
-    }
-    kernels_.scale(z, count, layout_.vectors.data(), layout_.panels(), sums);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t target = targets[row(i)];
-      z[place[target] + i * step[target]] -= factor;
-    }
-  });
-  if (loss)
-    for (const double value : losses) *loss += value;
-  const auto found = std::find_if(bad.begin(), bad.end(), [](int64_t row) { return row >= 0; });
-  return found == bad.end() ? -1 : *found;
+typename LinearPass<T>::Outcome LinearPass<T>::errors(const LinearRows& block,
+                                                      const int64_t* targets, T factor,
+                                                      bool with_loss, T* scores) const {
+  T sums[kLinearRows], largest[kLinearRows], own[kLinearRows];
+  T* at[kLinearRows];
+  for (int64_t i = 0; i < block.count; ++i) {
+    const int64_t target = targets[block[i]];
+    at[i] = scores + place_[target] + i * step_[target];
+    own[i] = *at[i];
+  }
+  kernels_.exponentials(scores, block.count, layout_.vectors.data(), layout_.panels(), sums,
+                        largest);
+  Outcome out;
+  for (int64_t i = 0; i < block.count; ++i) {
+    if (!std::isfinite(sums[i]) && out.bad < 0) out.bad = block[i];
+    if (with_loss) out.loss += std::log(static_cast<double>(sums[i])) + (largest[i] - own[i]);
+    sums[i] = factor / sums[i];
+  }
+  kernels_.scale(scores, block.count, layout_.vectors.data(), layout_.panels(), sums);
+  for (int64_t i = 0; i < block.count; ++i) *at[i] -= factor;
+  return out;
 }
 
+// The gradient of one part: [size()] weights, then [all_lanes] biases. A panel's dims come in
+// groups, whose sums stay in the first cache while all rows go by.
 template <class T>
-void LinearPass<T>::values(const Rows& rows) {
-  count_ = rows.count;
-  ops::parallel_indices(ceil_div(count_, kLinearRows), [&](int64_t index) {
-    load(rows, index);
-    const T* const x = data<T>(x_);
-    for (int64_t p = 0; p < layout_.panels(); ++p) {
-      const int64_t wide = layout_.vectors[p] * layout_.lanes, first = layout_.first[p];
-      const int64_t filled = std::min(wide, layout_.classes - first);
-      for (int64_t i = 0; i < rows_of(index); ++i) {
-        const int64_t at = index * kLinearRows + i;
-        const T* const row = x + (rows.rows ? rows.rows[at] : rows.first + at) * layout_.width;
-        T* const out = panels(index) + first * kLinearRows + i * wide;
-        std::copy_n(row + first, filled, out);
-        std::fill(out + filled, out + wide, T(0));
-      }
-    }
-  });
-}
-
-template <class T>
-void LinearPass<T>::unpack_scores(T* out) const {
-  ops::parallel_indices(ceil_div(count_, kLinearRows), [&](int64_t index) {
-    for (int64_t p = 0; p < layout_.panels(); ++p) {
-      const int64_t wide = layout_.vectors[p] * layout_.lanes, first = layout_.first[p];
-      for (int64_t i = 0; i < rows_of(index); ++i)
-        std::copy_n(panels(index) + first * kLinearRows + i * wide,
-                    std::min(wide, layout_.classes - first),
-                    out + (index * kLinearRows + i) * layout_.classes + first);
-    }
-  });
-}
-
-template <class T>
-void LinearPass<T>::gradient(Use weight, Use bias) const {
-  const int64_t blocks = ceil_div(count_, kLinearRows);
-  const int64_t groups = ceil_div(layout_.dims, kDimsOfPiece);
-  const int64_t widest = layout_.vectors.front() * layout_.lanes;
-  const int64_t workers = at::get_num_threads(), room = kDimsOfPiece * widest;
-  const at::Tensor rooms = at::empty({workers * room}, kDtype<T>);
-  // A panel's dims in groups, and behind them its bias.
-  ops::parallel_pieces(layout_.panels() * (groups + 1), workers, [&](int64_t piece, int64_t worker) {
-    const int64_t p = piece / (groups + 1), group = piece % (groups + 1);
+void LinearPass<T>::back(const Room& room, int64_t rows, T* sums) const {
+  std::fill_n(sums, layout_.size() + layout_.all_lanes, T(0));
+  for (int64_t p = 0; p < layout_.panels(); ++p) {
     const int64_t wide = layout_.vectors[p] * layout_.lanes, first = layout_.first[p];
-    const int64_t begin = group * kDimsOfPiece;
-    const int64_t dims = group == groups ? 1 : std::min(kDimsOfPiece, layout_.dims - begin);
-    T* const sums = data<T>(rooms) + worker * room;
-    std::fill_n(sums, dims * wide, T(0));
-    for (int64_t b = 0; b < blocks; ++b) {
-      const T* const errors = panels(b) + first * kLinearRows;
-      if (group == groups)
-        add_rows(errors, rows_of(b), wide, sums);
-      else
-        kernels_.accumulate(block(b) + begin * kLinearRows, rows_of(b), dims, errors,
-                            layout_.vectors[p], sums);
+    for (int64_t d = 0; d < layout_.dims; d += kDimsOfPiece)
+      for (int64_t r = 0; r < rows; r += kLinearRows)
+        kernels_.accumulate(room.packed + r * layout_.dims + d * kLinearRows,
+                            std::min(kLinearRows, rows - r), std::min(kDimsOfPiece, layout_.dims - d),
+                            room.scores + r * layout_.all_lanes + first * kLinearRows,
+                            layout_.vectors[p], sums + first * layout_.dims + d * wide);
+    for (int64_t r = 0; r < rows; r += kLinearRows)
+      add_rows(room.scores + r * layout_.all_lanes + first * kLinearRows,
+               std::min(kLinearRows, rows - r), wide, sums + layout_.size() + first);
+  }
+}
+
+template <class T>
+int64_t LinearPass<T>::in_parts(const LinearRows& rows, Forth forth, double* loss, const Use& use) {
+  const int64_t blocks = ceil_div(rows.count, kLinearRows);
+  const int64_t part_rows = ceil_div(blocks, kLinearParts) * kLinearRows;
+  const int64_t parts = ceil_div(rows.count, part_rows), size = layout_.size() + layout_.all_lanes;
+  if (!sums_.defined()) sums_ = at::empty({kLinearParts, size}, kDtype<T>);
+  T* const sums = data<T>(sums_);
+  Outcome outcomes[kLinearParts];
+  ops::parallel_pieces(parts, workers_, [&](int64_t p, int64_t worker) {
+    const LinearRows part = part_of(rows, p * part_rows, part_rows);
+    const Room here = room(worker);
+    for (int64_t r = 0; r < part.count; r += kLinearRows) {
+      const LinearRows block = part_of(part, r, kLinearRows);
+      T* const packed = here.packed + r * layout_.dims;
+      pack(block, packed);
+      const Outcome found = forth(block, packed, here.scores + r * layout_.all_lanes);
+      outcomes[p].loss += found.loss;
+      if (outcomes[p].bad < 0) outcomes[p].bad = found.bad;
     }
-    if (group == groups)
-      bias(first, wide, sums);
-    else
-      weight(first * layout_.dims + begin * wide, dims * wide, sums);
+    back(here, part.count, sums + p * size);
   });
+  for (const Outcome& outcome : outcomes) {
+    if (outcome.bad >= 0) return outcome.bad;
+    if (loss) *loss += outcome.loss;
+  }
+  const int64_t pieces = ceil_div(size, kPiece);
+  ops::parallel_indices(pieces, [&](int64_t piece) {
+    const int64_t begin = piece * kPiece, end = std::min(size, begin + kPiece);
+    for (int64_t p = 1; p < parts; ++p)
+      for (int64_t i = begin; i < end; ++i) sums[i] += sums[p * size + i];
+    const int64_t weights = std::clamp(layout_.size() - begin, int64_t{0}, end - begin);
+    if (weights > 0) use.weight(begin, weights, sums + begin);
+    if (begin + weights < end)
+      use.bias(begin + weights - layout_.size(), end - begin - weights, sums + begin + weights);
+  });
+  return -1;
+}
+
+template <class T>
+int64_t LinearPass<T>::gradient(const LinearRows& rows, const T* weight, const T* bias,
+                                const int64_t* targets, T factor, double* loss, const Use& use) {
+  const auto forth = [&](const LinearRows& block, const T* packed, T* scores) {
+    multiply(packed, block.count, weight, bias, scores);
+    return errors(block, targets, factor, loss != nullptr, scores);
+  };
+  return in_parts(rows, forth, loss, use);
+}
+
+template <class T>
+void LinearPass<T>::squares(const LinearRows& rows, const Use& use) {
+  const auto forth = [&](const LinearRows& block, const T*, T* scores) {
+    for (int64_t i = 0; i < block.count; ++i) {
+      const T* const row = data<T>(x_) + block[i] * layout_.width;
+      for (int64_t lane = 0; lane < layout_.all_lanes; ++lane)
+        scores[place_[lane] + i * step_[lane]] = lane < layout_.width ? row[lane] : T(0);
+    }
+    return Outcome{};
+  };
+  in_parts(rows, forth, nullptr, use);
 }
 
 template at::Tensor pack_weight<float>(const LinearLayout&, const at::Tensor&);

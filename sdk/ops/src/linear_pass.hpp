@@ -1,5 +1,5 @@
-// Batches of a linear classifier on several threads: scores, errors and gradients, in blocks for the
-// kernels of linear_kernels.hpp. Every sum runs in an order that depends on shapes alone.
+// Batches of a linear classifier on several threads: scores and gradients, in blocks for the kernels
+// of linear_kernels.hpp. Every sum runs in an order that depends on shapes alone.
 #pragma once
 
 #include "linear_kernels.hpp"
@@ -37,44 +37,66 @@ at::Tensor unpack_weight(const LinearLayout& layout, const T* packed);
 template <class T>
 at::Tensor pack_bias(const LinearLayout& layout, const at::Tensor& bias);
 
+// The rows of x that a batch has: count of them at `rows`, or from `first` on where it is null.
+struct LinearRows {
+  const int64_t* rows;
+  int64_t first, count;
+  int64_t operator[](int64_t i) const { return rows ? rows[i] : first + i; }
+};
+
+// A batch is cut into at most kLinearParts parts, which threads take in turn. Each goes forth and
+// back through its own rows, which stay in a core's cache meanwhile; then the parts' gradients are
+// added in order.
+inline constexpr int64_t kLinearParts = 8;
+
 template <class T>
 class LinearPass {
  public:
-  // x [N, width], contiguous; outlives this. At most `batch` rows at a time.
+  // x [N, width], contiguous. At most `batch` rows at a time.
   LinearPass(const at::Tensor& x, const LinearLayout& layout, int64_t batch,
              const LinearKernels<T>& kernels);
 
-  // The scores of x's `count` rows `rows` (null: `first` and those that follow it).
-  struct Rows {
-    const int64_t* rows;
-    int64_t first, count;
-  };
-  void scores(const Rows& rows, const T* weight, const T* bias);
-  // The same, turned into errors: factor · (softmax − one-hot). Returns the first row of x whose
-  // loss is not finite, or −1. `loss`, unless null, gets the sum of the losses.
-  int64_t errors(const Rows& rows, const T* weight, const T* bias, const int64_t* targets, T factor,
-                 double* loss);
-  // x itself, in the place of scores; the layout has as many classes as x is wide.
-  void values(const Rows& rows);
-  // What scores(), errors() or values() left: out[count][classes].
-  void unpack_scores(T* out) const;
+  // out[count][classes] = x · weightᵀ + bias
+  void scores(const LinearRows& rows, const T* weight, const T* bias, T* out) const;
 
-  // xᵀ · errors: `weight` is called with pieces [first, first + n) of the packed gradient, `bias`
-  // with lanes [first, first + n) of the sums of errors. From any thread, each piece once.
-  using Use = c10::function_ref<void(int64_t first, int64_t n, const T* gradient)>;
-  void gradient(Use weight, Use bias) const;
+  // `weight` is called with pieces [first, first + n) of a packed gradient, `bias` with lanes
+  // [first, first + n) of one; from any thread, each piece once.
+  using Take = c10::function_ref<void(int64_t first, int64_t n, const T* gradient)>;
+  struct Use {
+    Take weight, bias;
+  };
+  // Of factor · Σ cross entropy. Returns the first row of x whose loss is not finite, or −1; then
+  // nothing was called. `loss`, unless null, gets the sum of the losses added.
+  int64_t gradient(const LinearRows& rows, const T* weight, const T* bias, const int64_t* targets,
+                   T factor, double* loss, const Use& use);
+  // Σ xᵀ x, as a gradient; the layout has as many classes as x is wide.
+  void squares(const LinearRows& rows, const Use& use);
 
  private:
-  T* block(int64_t index) const;   // of packed rows
-  T* panels(int64_t index) const;  // its scores
-  int64_t rows_of(int64_t index) const;
-  void load(const Rows& rows, int64_t index);
-  void multiply(int64_t index, const T* weight, const T* bias);
+  // Where a worker has its packed rows and their scores.
+  struct Room {
+    T *packed, *scores;
+  };
+  struct Outcome {
+    double loss = 0;
+    int64_t bad = -1;
+  };
+  using Forth = c10::function_ref<Outcome(const LinearRows& block, const T* packed, T* scores)>;
+
+  Room room(int64_t worker) const;
+  void pack(const LinearRows& block, T* packed) const;
+  void multiply(const T* packed, int64_t rows, const T* weight, const T* bias, T* scores) const;
+  Outcome errors(const LinearRows& block, const int64_t* targets, T factor, bool with_loss,
+                 T* scores) const;
+  void back(const Room& room, int64_t rows, T* sums) const;
+  int64_t in_parts(const LinearRows& rows, Forth forth, double* loss, const Use& use);
 
   LinearLayout layout_;
   const LinearKernels<T>& kernels_;
-  at::Tensor x_, packed_, scores_;
-  int64_t count_ = 0;
+  at::Tensor x_, rooms_, sums_;
+  std::vector<int64_t> place_, step_;  // of a class's score in a block: place + row · step
+  int64_t blocks_ = 0;                 // of a part, at most
+  int64_t workers_ = 0;
 };
 
 }  // namespace v1
