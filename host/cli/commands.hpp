@@ -53,6 +53,14 @@ struct NewPluginArguments {
 };
 int new_plugin_command(const NewPluginArguments& arguments);
 
+struct EvalArguments {
+  std::string what;  // a run directory, or a recipe
+  std::vector<std::string> overrides;
+  std::string weights, out;
+  bool best = false, json = false;
+};
+int eval_command(const EvalArguments& arguments, const GlobalOptions& global);
+
 struct ExportArguments {
   std::string run, out;
   bool best = false;

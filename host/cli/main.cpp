@@ -19,6 +19,7 @@ struct Arguments {
   GlobalOptions global;
   RecipeArguments recipe;
   std::string run;  // resume, replay
+  EvalArguments eval;
   ExportArguments exported;
   DataArguments data;
   PluginArguments plugin;
@@ -92,6 +93,29 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
   add_command(app, "keys", "Print the tables and keys of a recipe that are the host's own",
               "Example:\n  ghhost keys\nParameters of components: ghhost plugins info ID", chosen,
               keys_command);
+}
+
+void add_eval_command(CLI::App& app, Arguments& a, Work& chosen) {
+  CLI::App* eval = add_command(
+      app, "eval", "Evaluate a finished run again, or weights of a file, without training",
+      "Examples:\n"
+      "  ghhost eval runs/cifar-001 eval.0.groups='shots(100,20)'\n"
+      "  ghhost eval runs/cifar-001 '~eval' '+eval={id=\"knn\", k=5}' --best\n"
+      "  ghhost eval recipe.toml --weights resnet50.pth --out runs/foreign\n"
+      "Results of a run are added to its directory unless --out is given. Networks stay as they "
+      "were\n"
+      "trained: only seed, eval, data, views.plain, loader, ranks, train.device, train.threads "
+      "and\n"
+      "train.convolution may be changed.",
+      chosen, [&a] { return eval_command(a.eval, a.global); });
+  eval->add_option("WHAT", a.eval.what, "Run directory, or a recipe for --weights")->required();
+  eval->add_option("OVERRIDE", a.eval.overrides, "Changes, as for `ghhost run`");
+  eval->add_option("--weights", a.eval.weights,
+                   "Encoder to evaluate: .safetensors (ghhost export) or a .pth dictionary")
+      ->type_name("FILE");
+  eval->add_option("--out", a.eval.out, "New directory for the results")->type_name("DIR");
+  eval->add_flag("--best", a.eval.best, "The best checkpoint instead of the newest");
+  eval->add_flag("--json", a.eval.json, "Print the outcome as JSON");
 }
 
 void add_data_commands(CLI::App& app, Arguments& a, Work& chosen) {
@@ -209,6 +233,7 @@ int main(int argc, char** argv) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   Work chosen;
   add_recipe_commands(app, arguments, chosen);
+  add_eval_command(app, arguments, chosen);
   add_data_commands(app, arguments, chosen);
   add_plugin_commands(app, arguments, chosen);
   add_other_commands(app, arguments, chosen);

@@ -86,6 +86,29 @@ int resume_command(const std::string& run, bool json, const GlobalOptions& globa
                      global);
 }
 
+int eval_command(const EvalArguments& arguments, const GlobalOptions& global) {
+  namespace fs = std::filesystem;
+  const bool run = fs::is_directory(arguments.what);
+  require(run || !arguments.weights.empty(), ErrorCode::missing_data, arguments.what,
+          " is no run directory; to evaluate weights of a file by a recipe, give them with "
+          "--weights FILE");
+  require(!arguments.best || arguments.weights.empty(), ErrorCode::invalid_param,
+          "--best chooses a checkpoint of the run, --weights takes another file: give one of them");
+  Registry registry(default_search_path(global.plugins));
+  Diagnostics diagnostics;
+  const Recipe recipe = load_recipe(run ? recipe_of(arguments.what) : arguments.what,
+                                    arguments.overrides, registry, diagnostics);
+  fmt::print(stderr, "{}", diagnostics.text());
+  if (diagnostics.has_errors()) return kBadRecipe;
+  return show_outcome(evaluate_run(recipe, registry,
+                                   {.run = run ? fs::path(arguments.what) : fs::path(),
+                                    .weights = arguments.weights,
+                                    .which = arguments.best ? Which::best : Which::newest,
+                                    .out = arguments.out,
+                                    .command = global.command}),
+                      arguments.json);
+}
+
 int export_command(const ExportArguments& arguments, const GlobalOptions& global) {
   Registry registry(default_search_path(global.plugins));
   const Recipe recipe = recipe_of_run(arguments.run, registry);

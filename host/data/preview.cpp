@@ -51,27 +51,6 @@ InterleavedImage interleaved(const uint8_t* planes, int height, int width) {
   return out;
 }
 
-std::string shown_original(const InterleavedImage& picture) {
-  const int longest = std::max(picture.height, picture.width);
-  if (longest <= kLargestOriginal) return encode_png(picture);
-  const auto scaled = [&](int side) {
-    return std::max(1, static_cast<int>(int64_t{side} * kLargestOriginal / longest));
-  };
-  std::vector<uint8_t> memory;
-  const Columns columns = to_columns({picture.pixels.data(), picture.width, 3},
-                                     {0, 0, picture.height, picture.width}, memory);
-  const int height = scaled(picture.height), width = scaled(picture.width);
-  PlanarImage small;
-  Resampler().run(columns,
-                  {.box = {0, 0, picture.height, picture.width},
-                   .height = height,
-                   .width = width,
-                   .window = {0, 0, height, width},
-                   .filter = Filter::bicubic},
-                  small);
-  return encode_png(interleaved(small.plane(0), height, width));
-}
-
 std::string caption_of(const SampleSet& set, int64_t index, const InterleavedImage& picture) {
   std::string text = fmt::format("sample {}", set.position(index));
   if (set.target_kind() == TargetKind::classes) {
@@ -87,6 +66,27 @@ std::string caption_of(const SampleSet& set, int64_t index, const InterleavedIma
 }
 
 }  // namespace
+
+std::string png_within(const InterleavedImage& picture, int side) {
+  const int longest = std::max(picture.height, picture.width);
+  if (longest <= side) return encode_png(picture);
+  const auto scaled = [&](int length) {
+    return std::max(1, static_cast<int>(int64_t{length} * side / longest));
+  };
+  std::vector<uint8_t> memory;
+  const Columns columns = to_columns({picture.pixels.data(), picture.width, 3},
+                                     {0, 0, picture.height, picture.width}, memory);
+  const int height = scaled(picture.height), width = scaled(picture.width);
+  PlanarImage small;
+  Resampler().run(columns,
+                  {.box = {0, 0, picture.height, picture.width},
+                   .height = height,
+                   .width = width,
+                   .window = {0, 0, height, width},
+                   .filter = Filter::bicubic},
+                  small);
+  return encode_png(interleaved(small.plane(0), height, width));
+}
 
 std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan, uint64_t seed,
                                      int64_t samples, int64_t epochs, double weight) {
@@ -107,7 +107,7 @@ std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan,
     const InterleavedImage& picture = reader.read(set, index);
     PreviewRow& row = rows.emplace_back();
     row.caption = caption_of(set, index, picture);
-    row.original = shown_original(picture);
+    row.original = png_within(picture, kLargestOriginal);
     for (int64_t epoch = 0; epoch < epochs; ++epoch) {
       maker.make(index, epoch, weight, out);
       for (int64_t v = 0; v < count; ++v) {

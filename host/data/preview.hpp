@@ -3,6 +3,7 @@
 
 #include "data/sample_set.hpp"
 #include "data/view_plan.hpp"
+#include "image/image.hpp"
 
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ struct PreviewRow {
   std::string original;            // PNG, made smaller if large
   std::vector<std::string> views;  // PNG each: every view of the first epoch, then of the second, …
 };
+
+// As PNG, made smaller if a side is longer than `side` pixels.
+std::string png_within(const InterleavedImage& picture, int side);
 
 // Samples from the largest class to the smallest, or spread over a set without classes. `weight` is
 // what boosted operations take for every sample.

@@ -1,20 +1,37 @@
 #include "eval/evaluation.hpp"
 
+#include "data/index_file.hpp"
+#include "data/picture_reader.hpp"
+#include "data/preview.hpp"
 #include "eval/evaluation_mode.hpp"
 
+#include "gh/digest.hpp"
 #include "gh/error.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace gh::host {
 namespace {
 
 constexpr int64_t kFeatureBatch = 512;
+
+int64_t draw_of(const FeatureRequest& request) {
+  const bool known = request.struct_size > offsetof(FeatureRequest, draw);
+  require(!known || request.draw >= 0, ErrorCode::invalid_param, "draw must be at least 0, got ",
+          known ? request.draw : 0);
+  return known ? request.draw : 0;
+}
 
 }  // namespace
 
@@ -25,6 +42,11 @@ const SampleSet& SplitStore::get(const std::string& name) {
   if (name == "train") return train_;
   const auto found = others_.find(name);
   if (found != others_.end()) return found->second;
+  const std::vector<std::string> known = names();
+  std::string list;
+  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
+  require(std::find(known.begin(), known.end(), name) != known.end(), ErrorCode::invalid_param,
+          "the data set has no split '", name, "'; it has ", list);
   const std::string split = name == "train:full" ? "train" : name;
   return others_.emplace(name, SampleSet::open(dataset_, split, seed_, std::nullopt)).first->second;
 }
@@ -57,32 +79,122 @@ ViewPlan EvaluationRun::views_named(std::string_view name) const {
   return *preset;
 }
 
-const Features& EvaluationRun::features(const FeatureRequest& request) {
-  const auto key = std::tuple(static_cast<int>(request.level), std::string(request.split),
-                              std::string(request.views));
-  if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
-
-  at::NoGradGuard no_grad;
-  const SampleSet& set = source_.splits.get(std::string(request.split));
-  const EvaluationMode evaluation(source_.method);
-  const auto encoder = source_.method.encoder();
-  std::vector<at::Tensor> rows, targets;
-  FeatureRequest input = request;
-  input.level = FeatureLevel::input;
-  each_batch(input, kFeatureBatch, -1, [&](at::Tensor x, const at::Tensor& y) {
-    if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
-    if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
-    rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
-    if (y.defined()) targets.push_back(y);
-    return true;
-  });
-  Features out{.x = at::cat(rows),
-               .targets = targets.empty() ? at::Tensor() : at::cat(targets),
-               .class_names = set.class_names()};
-  return cache_.emplace(key, std::move(out)).first->second;
+const SampleSet& EvaluationRun::split_named(std::string_view name) {
+  const SampleSet& set = source_.splits.get(std::string(name));
+  used_[std::string(name)] = set.chosen().defined() ? set.chosen_fingerprint() : set.fingerprint();
+  return set;
 }
 
-at::Tensor EvaluationRun::class_counts() { return source_.splits.get("train").class_counts(); }
+// Members that an older plugin's compiler did not know have their defaults.
+at::Tensor EvaluationRun::samples_of(const FeatureRequest& request, const SampleSet& set) const {
+  const bool known = request.struct_size > offsetof(FeatureRequest, samples);
+  if (!known || !request.samples.defined()) return at::arange(set.size(), at::kLong);
+  const at::Tensor chosen = request.samples.contiguous();
+  require(chosen.dim() == 1 && chosen.scalar_type() == at::kLong && chosen.numel() > 0,
+          ErrorCode::shape, "evaluator '", evaluator_,
+          "' asks for samples that are not [n] int64 with n ≥ 1");
+  require(chosen.min().item<int64_t>() >= 0 && chosen.max().item<int64_t>() < set.size(),
+          ErrorCode::invalid_param, "evaluator '", evaluator_, "' asks for samples outside of 0 … ",
+          set.size() - 1, " of split '", request.split, "'");
+  return chosen;
+}
+
+const Features& EvaluationRun::features(const FeatureRequest& request) {
+  const bool extended = request.struct_size > offsetof(FeatureRequest, samples);
+  std::string chosen;
+  if (extended && request.samples.defined()) {
+    const at::Tensor rows = request.samples.contiguous();
+    Digest digest;
+    digest.add({static_cast<const char*>(rows.data_ptr()), rows.nbytes()});
+    chosen = digest.hex();
+  }
+  const auto key =
+      std::tuple(static_cast<int>(request.level), std::string(request.split),
+                 std::string(request.views), extended ? request.draw : 0, std::move(chosen));
+  FeatureCache& cache = request.level == FeatureLevel::input ? inputs_ : source_.cache;
+  const SampleSet& set = split_named(request.split);
+  if (const auto found = cache.find(key); found != cache.end()) return found->second;
+
+  Features out{.x = {}, .targets = {}, .class_names = set.class_names()};
+  at::Tensor order = samples_of(request, set);
+  if (request.level != FeatureLevel::none) out.x = compute(request, order);
+  if (set.targets().defined()) out.targets = set.targets().index_select(0, order);
+  return cache.emplace(key, std::move(out)).first->second;
+}
+
+// Rows in the order of `order`, which becomes that of what was read: another sample may stand in
+// for one that cannot be read.
+at::Tensor EvaluationRun::compute(const FeatureRequest& request, at::Tensor& order) {
+  require(request.level != FeatureLevel::embedding || source_.embeds, ErrorCode::unsupported,
+          "these weights are of an encoder alone: embeddings come from a projector that was not "
+          "loaded. Evaluate the backbone's features, or a run with its checkpoint");
+  at::NoGradGuard no_grad;
+  const EvaluationMode evaluation(source_.method);
+  const auto encoder = source_.method.encoder();
+  // Each batch is made whole by one rank: a sum over other batches could round otherwise.
+  const int64_t world = facts().world, rank = facts().rank;
+  const int64_t batches = (order.size(0) + kFeatureBatch - 1) / kFeatureBatch;
+  const int64_t each = (batches + world - 1) / world;
+  const int64_t first = std::min(rank * each * kFeatureBatch, order.size(0));
+  const int64_t count = std::min(each * kFeatureBatch, order.size(0) - first);
+  std::vector<at::Tensor> rows, read;
+  if (count > 0)
+    each_loaded(
+        request,
+        {.epoch = draw_of(request), .order = order.narrow(0, first, count), .batch = kFeatureBatch},
+        [&](at::Tensor x, const at::Tensor& indices) {
+          if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
+          if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
+          rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+          read.push_back(indices);
+          return true;
+        });
+  at::Tensor x = rows.empty() ? at::Tensor() : at::cat(rows);
+  order = rows.empty() ? at::empty({0}, at::kLong) : at::cat(read);
+  if (world > 1) gather(x, order, each * kFeatureBatch);
+  if (request.level != FeatureLevel::input) require_finite(x, request.split);
+  return x;
+}
+
+// Puts the parts of all ranks, at most `most` rows each, one after the other.
+void EvaluationRun::gather(at::Tensor& x, at::Tensor& order, int64_t most) {
+  const at::Device device = facts().device;
+  const auto gathered = [&](const at::Tensor& part) {
+    return source_.host.all_gather(part.to(device)).to(at::kCPU);
+  };
+  const int64_t own = order.size(0);
+  // A rank without a batch does not know how wide a row is.
+  std::vector<int64_t> shape(8, 0);
+  if (own > 0) {
+    shape[0] = x.dim();
+    for (int64_t i = 1; i < x.dim(); ++i) shape[static_cast<std::size_t>(i)] = x.size(i);
+  }
+  const at::Tensor shapes =
+      std::get<0>(gathered(at::tensor(shape, at::kLong).unsqueeze(0)).max(0)).contiguous();
+  std::vector<int64_t> padded(shapes.data_ptr<int64_t>(),
+                              shapes.data_ptr<int64_t>() + shapes[0].item<int64_t>());
+  padded[0] = most;
+  at::Tensor whole = at::zeros(padded, at::kFloat), positions = at::full({most}, -1, at::kLong);
+  if (own > 0) {
+    whole.narrow(0, 0, own).copy_(x);
+    positions.narrow(0, 0, own).copy_(order);
+  }
+  const at::Tensor all = gathered(positions);
+  const at::Tensor kept = all.ge(0).nonzero().squeeze(1);
+  order = all.index_select(0, kept);
+  x = gathered(whole).index_select(0, kept);
+}
+
+void EvaluationRun::require_finite(const at::Tensor& x, std::string_view split) const {
+  const at::Tensor bad = at::isfinite(x.flatten(1)).all(1).logical_not();
+  if (!bad.any().item<bool>()) return;
+  fail(ErrorCode::numeric, bad.sum().item<int64_t>(), " of ", x.size(0), " features of split '",
+       split, "' are not finite, the first at sample ", bad.nonzero()[0][0].item<int64_t>(),
+       ": training has diverged, or the weights are damaged. Evaluate an earlier checkpoint, or "
+       "train with a smaller rate");
+}
+
+at::Tensor EvaluationRun::class_counts() { return split_named("train").class_counts(); }
 
 std::shared_ptr<Encoder> EvaluationRun::clone_encoder() {
   return source_.method.clone_encoder(source_.host);
@@ -95,24 +207,56 @@ void EvaluationRun::each_batch(
           "each_batch gives samples as the network sees them; ask "
           "for FeatureLevel::input");
   require(batch >= 1, ErrorCode::invalid_param, "a batch needs at least one sample, got ", batch);
+  const SampleSet& set = split_named(request.split);
+  at::Tensor order = samples_of(request, set);
+  if (epoch >= 0)
+    order = order.index_select(0, Random(stream_key(facts().seed, "eval." + evaluator_ + ".order"),
+                                         static_cast<uint64_t>(epoch))
+                                      .permutation(order.size(0)));
+  each_loaded(request,
+              {.epoch = epoch < 0 ? draw_of(request) : epoch, .order = order, .batch = batch},
+              [&](const at::Tensor& x, const at::Tensor& indices) {
+                return use(x, set.targets().defined() ? set.targets().index_select(0, indices)
+                                                      : at::Tensor());
+              });
+}
+
+void EvaluationRun::each_loaded(
+    const FeatureRequest& request, const EpochPlan& plan,
+    const std::function<bool(const at::Tensor&, const at::Tensor&)>& use) {
   const SampleSet& set = source_.splits.get(std::string(request.split));
-  const at::Tensor order = epoch < 0
-                               ? at::arange(set.size(), at::kLong)
-                               : Random(stream_key(facts().seed, "eval." + evaluator_ + ".order"),
-                                        static_cast<uint64_t>(epoch))
-                                     .permutation(set.size());
   const ViewPlan views = views_named(request.views);
   LoaderOptions options = source_.loader;
   options.views = 1;
-  Loader loader(set, views, stream_key(facts().seed, "eval." + evaluator_), options);
-  loader.begin({.epoch = std::max<int64_t>(epoch, 0), .order = order, .batch = batch});
+  Loader loader(set, views, stream_key(facts().seed, "eval.views"), options);
+  loader.begin(plan);
   while (const std::optional<LoadedBatch> loaded = loader.next()) {
     for (const std::string& reason : loaded->skipped)
       say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
-    const at::Tensor y =
-        set.targets().defined() ? set.targets().index_select(0, loaded->indices) : at::Tensor();
-    if (!use(loaded->views[0], y)) return;
+    if (!use(loaded->views[0], loaded->indices)) return;
   }
+}
+
+void* EvaluationRun::query(const char* interface_id) {
+  return std::string_view(interface_id) == EvaluationServices::kId
+             ? static_cast<EvaluationServices*>(this)
+             : nullptr;
+}
+
+std::string EvaluationRun::png(std::string_view split, int64_t sample, int side) {
+  const SampleSet& set = split_named(split);
+  require(sample >= 0 && sample < set.size(), ErrorCode::invalid_param, "split '", split,
+          "' has no sample ", sample);
+  return set.pictures() ? png_within(PictureReader().read(set, sample), side) : "";
+}
+
+at::Tensor EvaluationRun::positions(std::string_view split, std::string_view file) {
+  const std::vector<int64_t> read = read_index_file(std::string(file), split_named(split).size());
+  return at::tensor(read, at::kLong);
+}
+
+std::shared_ptr<Encoder> EvaluationRun::fresh_encoder(std::string_view purpose) {
+  return source_.fresh_encoder("eval." + evaluator_ + "." + std::string(purpose));
 }
 
 void EvaluationRun::metric(std::string_view name, double value, std::string_view definition) {

@@ -1,4 +1,7 @@
 // What an evaluator sees of a run: features of its splits, and a place for results.
+//
+// Batches of features are shared out among ranks and put together again in one order, so that
+// numbers do not depend on how many ranks there are.
 #pragma once
 
 #include "data/loader.hpp"
@@ -23,6 +26,7 @@ namespace gh::host {
 class SplitStore {
  public:
   SplitStore(const Dataset& dataset, uint64_t seed, const SampleSet& train);
+  // Throws gh::Error (invalid_param) naming the splits there are.
   const SampleSet& get(const std::string& name);
   std::vector<std::string> names() const;
 
@@ -33,6 +37,11 @@ class SplitStore {
   std::map<std::string, SampleSet> others_;
 };
 
+// Features at one moment of training, for all evaluators that ask for them. Keyed by level, split,
+// views, draw and chosen samples.
+using FeatureCache =
+    std::map<std::tuple<int, std::string, std::string, int64_t, std::string>, Features>;
+
 // Everything an evaluation reads; all of it outlives the evaluation.
 struct EvaluationSource {
   SslMethod& method;
@@ -41,12 +50,15 @@ struct EvaluationSource {
   const ViewPlan& views;  // what the method trains on
   const ViewPlan& plain_views;
   LoaderOptions loader;
+  FeatureCache& cache;
   at::Tensor points;  // undefined without [harmonize]
   at::Tensor prior;
+  bool embeds = true;  // false: only the encoder was loaded, what follows it knows nothing
+  std::function<std::shared_ptr<Encoder>(std::string_view purpose)> fresh_encoder;
   std::function<void(Severity, std::string_view)> say;
 };
 
-class EvaluationRun final : public Evaluation {
+class EvaluationRun final : public Evaluation, private EvaluationServices {
  public:
   EvaluationRun(EvaluationSource source, std::string evaluator);
 
@@ -65,18 +77,32 @@ class EvaluationRun final : public Evaluation {
   void picture(std::string_view name, std::string_view caption, std::string_view mime,
                std::string_view bytes) override;
   void say(Severity severity, std::string_view message) override;
-  void* query(const char*) override { return nullptr; }
+  void* query(const char* interface_id) override;
 
   // Results so far: {"metrics": […], "tables": […]} and pictures.
   const nlohmann::ordered_json& results() const { return results_; }
   const std::vector<RunDirectory::Picture>& pictures() const { return pictures_; }
+  // Fingerprints of the splits that were asked for.
+  const std::map<std::string, std::string>& splits() const { return used_; }
 
  private:
+  std::string png(std::string_view split, int64_t sample, int side) override;
+  at::Tensor positions(std::string_view split, std::string_view file) override;
+  std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) override;
+
   ViewPlan views_named(std::string_view name) const;
+  const SampleSet& split_named(std::string_view name);
+  at::Tensor samples_of(const FeatureRequest& request, const SampleSet& set) const;
+  at::Tensor compute(const FeatureRequest& request, at::Tensor& order);
+  void gather(at::Tensor& x, at::Tensor& order, int64_t most);
+  void require_finite(const at::Tensor& x, std::string_view split) const;
+  void each_loaded(const FeatureRequest& request, const EpochPlan& plan,
+                   const std::function<bool(const at::Tensor&, const at::Tensor& indices)>& use);
 
   EvaluationSource source_;
   std::string evaluator_;
-  std::map<std::tuple<int, std::string, std::string>, Features> cache_;
+  FeatureCache inputs_;  // large, and rarely asked for twice: kept for this evaluator only
+  std::map<std::string, std::string> used_;
   nlohmann::ordered_json results_;
   std::vector<RunDirectory::Picture> pictures_;
 };

@@ -297,6 +297,9 @@ constexpr Param kTwoStage[] = {
 constexpr Param kEval[] = {
     one_or_more_of(gh::texts("when", "[\"end\"]", "moments at which to evaluate"),
                    "start|warm-up|end"),
+    gh::integer("every", "0", "also each time so many have passed; 0: never")
+        .at_least(0)
+        .in("epochs"),
 };
 
 // ---- tables ----

@@ -47,8 +47,10 @@ void moments_of_evaluation_happen(const Table& resolved, Diagnostics& out) {
     const std::string key = fmt::format("eval.{}.when", i);
     const Array* when = get<Array>(resolved, key);
     if (!when) continue;
-    if (when->empty())
-      out.error(locate(resolved, key), key, "names no moment, so it would never run");
+    const int64_t* every = get<int64_t>(resolved, fmt::format("eval.{}.every", i));
+    if (when->empty() && every && *every == 0)
+      out.error(locate(resolved, key), key,
+                "names no moment, and every is 0, so it would never run");
     std::vector<std::string> seen;
     for (const Value& moment : *when) {
       const std::string& text = *moment.as<std::string>();

@@ -22,6 +22,8 @@ namespace gh::host {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr std::string_view kAfterwards = "afterwards";
+
 [[noreturn]] void fail_io(std::string_view what, const fs::path& file) {
   const int error = errno;
   std::string hint;
@@ -103,6 +105,17 @@ void keep_lines(const fs::path& file, int64_t lines) {
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// "afterwards-001-knn", the first number that no file has.
+std::string free_stem(const fs::path& results, const std::string& what) {
+  int taken = 0;
+  for (const auto& entry : fs::directory_iterator(results)) {
+    int number = 0;
+    if (std::sscanf(entry.path().filename().c_str(), "afterwards-%d", &number) == 1)
+      taken = std::max(taken, number);
+  }
+  return fmt::format("{}-{:03}-{}", kAfterwards, taken + 1, what);
 }
 
 }  // namespace
@@ -216,9 +229,11 @@ void RunDirectory::write_result(nlohmann::ordered_json result,
                                 const std::vector<Picture>& pictures) {
   if (!written_) return;
   fs::create_directories(path_ / "results");
-  const std::string stem =
-      fmt::format("results/{:02}-{}-{}", results_++, result["moment"].get<std::string>(),
-                  slug(result["evaluator"].get<std::string>()));
+  const std::string moment = result["moment"];
+  const std::string what = slug(result["evaluator"].get<std::string>());
+  const std::string stem = moment == kAfterwards
+                               ? fmt::format("results/{}", free_stem(path_ / "results", what))
+                               : fmt::format("results/{:02}-{}-{}", results_++, moment, what);
   result["pictures"] = nlohmann::ordered_json::array();
   for (const Picture& picture : pictures) {
     const std::string extension = picture.mime == "image/svg+xml" ? "svg" : "png";
@@ -230,6 +245,11 @@ void RunDirectory::write_result(nlohmann::ordered_json result,
                                   {"file", file}});
   }
   write_json(stem + ".json", result);
+  if (!result.contains("step")) return;
+  nlohmann::ordered_json scalars = nlohmann::ordered_json::object();
+  for (const auto& metric : result.value("metrics", nlohmann::ordered_json::array()))
+    scalars[metric["name"].get<std::string>()] = metric["value"];
+  add_events(scalars, fmt::format("{}/{}/", result.value("slot", "eval"), what), result["step"]);
 }
 
 RunDirectory::Marks RunDirectory::marks() {
@@ -254,7 +274,9 @@ void RunDirectory::rewind(const Marks& marks, int64_t step) {
   results_ = marks.results;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path_ / "results", none))
-    if (std::atoll(entry.path().filename().c_str()) >= results_) fs::remove(entry.path());
+    if (const std::string name = entry.path().filename();
+        std::isdigit(static_cast<unsigned char>(name[0])) && std::atoll(name.c_str()) >= results_)
+      fs::remove(entry.path());
 }
 
 RunStatus::RunStatus(RunDirectory& directory) : directory_(directory), started_(seconds_now()) {

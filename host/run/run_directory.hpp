@@ -61,7 +61,9 @@ class RunDirectory {
   void append_timing(const nlohmann::ordered_json& line, int64_t step);
   void log(std::string_view line);  // train.log, with time of day
 
-  // Saves an evaluation; pictures (name → bytes) go beside it.
+  // Saves an evaluation; pictures (name → bytes) go beside it. Its metrics also go to TensorBoard
+  // where the result has a "step". Those of the moment "afterwards" are numbered apart: a run that
+  // goes on keeps them.
   struct Picture {
     std::string name, caption, mime, bytes;
   };

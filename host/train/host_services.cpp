@@ -46,20 +46,40 @@ Random HostServices::random(std::string_view purpose) const {
                 static_cast<uint64_t>(progress_.step));
 }
 
-std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
-                                                     LayerFactory* layers) {
+std::shared_ptr<Encoder> HostServices::new_backbone(std::string_view purpose,
+                                                    LayerFactory* layers) {
   BackboneRequest request;
   request.sample_shape = facts_.view_shapes.front();
   request.layers = layers ? layers : layers_.get();
   request.random = Random(stream_key(facts_.seed, "backbone." + std::string(purpose)));
   std::shared_ptr<Encoder> encoder = backbone_.make(request);
   require(encoder != nullptr, ErrorCode::internal, "the backbone made no encoder");
+  return encoder;
+}
+
+std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
+                                                     LayerFactory* layers) {
+  const std::shared_ptr<Encoder> encoder = new_backbone(purpose, layers);
   if (!encoders_.weights.empty()) {
     const bool first = !initial_weights_;
     if (first) initial_weights_ = read_weights(encoders_.weights);
     const WeightReport report = load_weights(*encoder, *initial_weights_);
     if (first) say(Severity::info, describe(report, encoders_.weights));
+    require(!encoders_.all_weights || report.missing.empty(), ErrorCode::shape,
+            encoders_.weights.string(), " has no ",
+            report.missing.empty() ? "" : report.missing.front(), " and ",
+            static_cast<int64_t>(report.missing.size()) - 1,
+            " more of the encoder's tensors: it is of another architecture. Set [backbone] to what "
+            "the file was trained with");
   }
+  return placed(encoder);
+}
+
+std::shared_ptr<Encoder> HostServices::fresh_encoder(std::string_view purpose) {
+  return placed(new_backbone(purpose, nullptr));
+}
+
+std::shared_ptr<Encoder> HostServices::placed(std::shared_ptr<Encoder> encoder) const {
   encoder->to(facts_.device, facts_.dtype);
   if (encoders_.channels_last)
     for (NamedTensor& p : encoder->parameters())

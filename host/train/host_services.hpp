@@ -36,7 +36,8 @@ class HostServices final : public Host {
     std::filesystem::path weights;  // empty: initial weights of the backbone
     bool channels_last = false;
     ops::ConvolutionMode convolution = ops::ConvolutionMode::automatic;
-    bool synced_norm = true;  // batch statistics over all ranks
+    bool synced_norm = true;   // batch statistics over all ranks
+    bool all_weights = false;  // the file must have every tensor
   };
   HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
                EncoderPlan encoders, Ranks& ranks, Console& console);
@@ -52,6 +53,8 @@ class HostServices final : public Host {
   // What was published for the views, per sample; null before that.
   const std::shared_ptr<const std::vector<float>>& weights() const { return weights_; }
   void visit_state(State& state);  // what was published and logged
+  // As the backbone makes it, whatever file of weights the recipe names.
+  std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose);
 
   const RunFacts& facts() const override { return facts_; }
   const Progress& progress() const override { return progress_; }
@@ -82,6 +85,8 @@ class HostServices final : public Host {
 
  private:
   void visit_pictures(State& state);
+  std::shared_ptr<Encoder> new_backbone(std::string_view purpose, LayerFactory* layers);
+  std::shared_ptr<Encoder> placed(std::shared_ptr<Encoder> encoder) const;
 
   RunFacts facts_;
   SslMethod& method_;

@@ -87,7 +87,8 @@ TrainPlan read_plan(const Recipe& recipe) {
   if (recipe.find("data.longtail")) plan.long_tail = read_long_tail(recipe);
   if (recipe.find("harmonize")) plan.harmonize = read_harmonize(recipe);
   for (const Slot* slot : recipe.evals())
-    plan.eval_moments.push_back(read_moments(recipe, slot->path));
+    plan.eval_times.push_back(
+        {read_moments(recipe, slot->path), recipe.integer(slot->path + ".every")});
   return plan;
 }
 

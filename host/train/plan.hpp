@@ -42,7 +42,11 @@ struct TrainPlan {
   LoaderOptions loader;
   std::optional<LongTail> long_tail;
   std::optional<HarmonizePlan> harmonize;
-  std::vector<std::set<std::string>> eval_moments;  // per [[eval]]: "start", "warm-up", "end"
+  struct EvalTimes {
+    std::set<std::string> moments;  // "start", "warm-up", "end"
+    int64_t every = 0;              // epochs; 0: never
+  };
+  std::vector<EvalTimes> eval_times;  // per [[eval]]
 
   Schedule schedule_for(const Recipe& recipe, int64_t stage_epochs) const;
   int64_t calls_per_epoch(int64_t samples) const;  // of SslMethod::step

@@ -1,13 +1,10 @@
 #include "train/session.hpp"
 
 #include "data/known_sets.hpp"
-#include "eval/evaluation.hpp"
 #include "harmonize/certificate.hpp"
 #include "harmonize/given_prior.hpp"
-#include "harmonize/pictures.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks.hpp"
-#include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
@@ -15,8 +12,10 @@
 #include "train/components.hpp"
 #include "train/console.hpp"
 #include "train/device.hpp"
+#include "train/evaluations.hpp"
 #include "train/export.hpp"
 #include "train/interrupt.hpp"
+#include "train/same_run.hpp"
 #include "train/trainer.hpp"
 
 #include "gh/error.hpp"
@@ -26,7 +25,8 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -73,11 +73,6 @@ nlohmann::ordered_json describe_data(const SampleSet& data) {
   return out;
 }
 
-nlohmann::json read_json(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
-}
-
 // Where `--resume` looks; empty without it.
 std::filesystem::path run_to_resume(const RunOptions& options, const std::string& name) {
   if (!options.resume) return {};
@@ -114,14 +109,16 @@ void record_failure(RunDirectory& directory, RunStatus& status, const char* what
 // Everything of a run that lives as long as its training; members are destroyed in reverse order.
 class Session {
  public:
-  // `run` is where checkpoints to start from may lie; empty: nowhere.
+  // `run` is where checkpoints to start from may lie; empty: nowhere. `encoder` is a file with all
+  // of the encoder's weights, and nothing of what follows it; empty: none.
   Session(const Recipe& recipe, Registry& registry, Process& process,
-          const std::filesystem::path& run)
+          const std::filesystem::path& run, const std::filesystem::path& encoder = {})
       : recipe_(recipe),
         registry_(registry),
         process_(process),
         console_(process.console),
-        plan_(plan_for(recipe, process, run)),
+        encoder_only_(!encoder.empty()),
+        plan_(plan_for(recipe, process, run, encoder)),
         components_(make_components(recipe, registry)),
         train_(call_component(components_.dataset.name, "open",
                               [this] {
@@ -132,7 +129,7 @@ class Session {
         host_(facts_for_rank(), *components_.method, *components_.backbone,
               {train_, plan_.views, plan_.plain_views, plan_.loader},
               {plan_.weights, plan_.channels_last, plan_.convolution,
-               recipe.boolean("ranks.sync_norm")},
+               recipe.boolean("ranks.sync_norm"), encoder_only_},
               *process.ranks, console_) {
     build();
   }
@@ -148,7 +145,7 @@ class Session {
     }
     RunStatus status(directory);
     try {
-      describe(directory, options, opened.from);
+      describe(directory, options.command, opened.from);
       const bool finished = train(directory, status, opened.from);
       status.ended(finished ? "finished" : "interrupted", finished ? "" : "stopped by a signal");
       if (first) write_report(directory.path());
@@ -162,23 +159,49 @@ class Session {
 
   std::string export_encoder_of(const std::filesystem::path& run, Which which,
                                 const std::filesystem::path& out) {
-    CheckpointStore store(run, plan_.checkpoints);
-    const auto warn = [&](const std::string& text) { console_.warn(text); };
-    const auto from = which == Which::best ? store.best() : store.newest(warn);
-    require(from.has_value(), ErrorCode::missing_data, run.string(),
-            which == Which::best ? " has no best checkpoint; set checkpoint.best in its recipe"
-                                 : " has no checkpoint: it was stopped before its first");
-    RunDirectory directory = RunDirectory::unwritten(run);
-    RunStatus status(directory);
-    Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
-    Trainer trainer = make_trainer(directory, store, status, loader);
-    trainer.restore_only(from->content);
+    const Restored restored = restore(run, which);
     const std::shared_ptr<Encoder> encoder =
         components_.method.ask("clone_encoder", &SslMethod::clone_encoder, host_);
-    const TensorFile file = export_encoder(*encoder, export_facts(trainer.epochs_done()));
+    const TensorFile file = export_encoder(*encoder, export_facts(restored.epochs));
     write_safetensors(out, file);
     return fmt::format("{} tensors of {} after {} epochs → {}", file.tensors.size(),
-                       recipe_.slot("backbone").id, trainer.epochs_done(), out.string());
+                       recipe_.slot("backbone").id, restored.epochs, out.string());
+  }
+
+  RunOutcome evaluate_afterwards(const EvalOptions& options) {
+    require(!components_.evaluators.empty(), ErrorCode::invalid_param,
+            "the recipe has no [[eval]]; add one, as in '+eval={id=\"…\"}' (ghhost plugins list)");
+    nlohmann::ordered_json facts = {{"weights", options.weights.string()},
+                                    {"changed", nlohmann::ordered_json::object()},
+                                    {"time", utc_now()}};
+    if (!options.run.empty())
+      for (const Difference& d : changes_since(options.run, recipe_, registry_))
+        facts["changed"][d.key] = d.is;
+    Restored restored;
+    if (options.weights.empty()) {
+      restored = restore(options.run, options.which);
+      facts["weights"] = restored.file.filename().string();
+    }
+    const bool into_run = options.out.empty() && !options.run.empty();
+    RunDirectory directory = open_for_results(into_run, options);
+    host_.set_log(directory);
+    host_.say(Severity::info, fmt::format("evaluating {} → {}", facts["weights"].get<std::string>(),
+                                          directory.path().string()));
+    std::optional<RunStatus> status;
+    if (!into_run) {
+      status.emplace(directory);
+      describe(directory, options.command, {});
+    }
+    try {
+      evaluations().run_afterwards(directory, restored.epochs, facts);
+      if (status) status->ended("finished", "evaluated without training");
+    } catch (const std::exception& error) {
+      if (status) record_failure(directory, *status, error.what());
+      throw;
+    }
+    const bool first = process_.ranks->first();
+    if (first) write_report(directory.path());
+    return {.directory = directory.path(), .interrupted = false, .first = first};
   }
 
   ReplayOutcome replay(const std::filesystem::path& run) {
@@ -202,11 +225,47 @@ class Session {
   }
 
  private:
+  struct Restored {
+    std::filesystem::path file;  // checkpoint
+    int64_t epochs = 0;          // done
+  };
+
+  // Puts a checkpoint into the networks.
+  Restored restore(const std::filesystem::path& run, Which which) {
+    CheckpointStore store(run, plan_.checkpoints);
+    const auto warn = [&](const std::string& text) { console_.warn(text); };
+    const auto from = which == Which::best ? store.best() : store.newest(warn);
+    require(from.has_value(), ErrorCode::missing_data, run.string(),
+            which == Which::best ? " has no best checkpoint; set checkpoint.best in its recipe"
+            : store.files().empty()
+                ? " has no checkpoint: it was stopped before its first. Go on with it (ghhost "
+                  "resume), or give weights of a file"
+                : " has no sound checkpoint");
+    RunDirectory directory = RunDirectory::unwritten(run);
+    RunStatus status(directory);
+    Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
+    Trainer trainer = make_trainer(directory, store, status, loader);
+    trainer.restore_only(from->content);
+    return {from->file, trainer.epochs_done()};
+  }
+
+  // The first rank opens it and tells the others where it is.
+  RunDirectory open_for_results(bool into_run, const EvalOptions& options) {
+    if (!process_.ranks->first())
+      return RunDirectory::unwritten(process_.ranks->broadcast_text(""));
+    RunDirectory directory = into_run ? RunDirectory::reopen(options.run)
+                                      : RunDirectory::create(options.out, plan_.name);
+    process_.ranks->broadcast_text(directory.path().string());
+    return directory;
+  }
+
   static TrainPlan plan_for(const Recipe& recipe, const Process& process,
-                            const std::filesystem::path& run) {
+                            const std::filesystem::path& run,
+                            const std::filesystem::path& encoder) {
     TrainPlan plan = read_plan(recipe);
     // With a checkpoint to start from, the file of initial weights need not be there any more.
     if (!run.empty() && !CheckpointStore(run, {}).files().empty()) plan.weights.clear();
+    if (!encoder.empty()) plan.weights = encoder;
     plan.world = process.ranks->world();
     plan.loader.device = process.device;
     if (!process.device.is_cuda()) plan.autocast.reset();
@@ -241,11 +300,7 @@ class Session {
     components_.method.ask("build", &SslMethod::build, host_);
     const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
     if (components_.structure) build_harmonizer(width, problems);
-    const EvalFacts facts = eval_facts(width);
-    for (const Made<Evaluator>& evaluator : components_.evaluators) {
-      auto out = complaints(evaluator.path);
-      evaluator.ask("check", &Evaluator::check, facts, out);
-    }
+    evaluations().check(width, problems);
     if (problems.has_errors()) throw RecipeRefused(problems);
   }
 
@@ -298,6 +353,17 @@ class Session {
                          [this](const at::Tensor& rows) { return host_.all_gather(rows); });
   }
 
+  Evaluations evaluations() {
+    return Evaluations({.recipe = recipe_,
+                        .plan = plan_,
+                        .components = components_,
+                        .host = host_,
+                        .splits = splits_,
+                        .train = train_,
+                        .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
+                        .embeds = !encoder_only_});
+  }
+
   // Of each training sample, undefined where there are none.
   at::Tensor classes() const {
     return train_.target_kind() == TargetKind::classes ? train_.targets() : at::Tensor();
@@ -315,18 +381,6 @@ class Session {
       problems.error(locate(recipe_.resolved, key), key, error.what());
       return {};
     }
-  }
-
-  EvalFacts eval_facts(int64_t width) {
-    EvalFacts facts;
-    facts.splits = splits_.names();
-    facts.class_targets = train_.target_kind() == TargetKind::classes;
-    facts.real_targets = train_.target_kind() == TargetKind::real;
-    facts.multi_targets = train_.target_kind() == TargetKind::multi;
-    facts.sample_shape = plan_.plain_views.shape_of(0, train_.vector_shape());
-    facts.feature_width = components_.method.ask("encoder", &SslMethod::encoder)->features();
-    facts.embedding_width = width;
-    return facts;
   }
 
   // ---- the run directory: new, or one to go on with ----
@@ -362,9 +416,14 @@ class Session {
       return {.directory = RunDirectory::create(options.out, plan_.name), .from = {}};
     Opened opened{.directory = RunDirectory::reopen(wanted), .from = {}};
     const std::filesystem::path& path = opened.directory.path();
-    require_same_run(path);
-    const nlohmann::json status = read_json(path / "status.json");
-    opened.finished = status.is_object() && status.value("state", "") == "finished";
+    require_same_run(path,
+                     {.recipe = recipe_,
+                      .registry = registry_,
+                      .train = train_,
+                      .world = plan_.world,
+                      .device = process_.device.str()},
+                     [&](const std::string& text) { console_.warn(text); });
+    opened.finished = is_finished(path);
     if (opened.finished) return opened;
     opened.from = CheckpointStore(path, plan_.checkpoints).newest([&](const std::string& text) {
       opened.directory.log(text);
@@ -383,61 +442,12 @@ class Session {
     return opened;
   }
 
-  // A run goes on only as what it was.
-  void require_same_run(const std::filesystem::path& run) {
-    const std::filesystem::path file = run / "recipe.toml";
-    if (!std::filesystem::exists(file)) return;  // stopped before it began
-    Diagnostics problems;
-    const Recipe before = load_recipe(file, {}, registry_, problems);
-    require(!problems.has_errors(), ErrorCode::invalid_param, "the recipe in ", run.string(),
-            " does not fit these plugins any more:\n", problems.text());
-    const auto differences = numeric_differences(before.resolved, recipe_.resolved);
-    require(differences.empty(), ErrorCode::invalid_param, run.string(),
-            " was started with another recipe; undo these changes, or start anew with another "
-            "--out:\n",
-            to_text(differences));
-    const nlohmann::json data = read_json(run / "data.json");
-    if (data.is_object())
-      require(data.value("fingerprint", "") == train_.fingerprint() &&
-                  data.value("chosen_fingerprint", "") ==
-                      (train_.chosen().defined() ? train_.chosen_fingerprint() : ""),
-              ErrorCode::invalid_param, "the data have changed since ", run.string(),
-              " was started (fingerprint ", train_.fingerprint(), ", it was ",
-              data.value("fingerprint", "unknown"), ")");
-    const nlohmann::json environment = read_json(run / "environment.json");
-    if (!environment.is_object()) return;
-    const auto differs = [&](const char* key, const nlohmann::json& now) {
-      if (environment.value(key, nlohmann::json()) != now)
-        console_.warn(
-            fmt::format("{} was {} when the run began and is {} now: numbers may differ "
-                        "from those of an uninterrupted run",
-                        key, environment.value(key, nlohmann::json()).dump(), now.dump()));
-    };
-    const nlohmann::json now = describe_environment();
-    for (const char* key : {"ghhost", "torch", "cpu"}) differs(key, now[key]);
-    differs("threads", at::get_num_threads());
-    differs("convolution_kernels", ops::winograd_instructions());
-    differs("world", plan_.world);
-    differs("run_device", process_.device.str());
-    for (const nlohmann::json& plugin : environment.value("plugins", nlohmann::json::array()))
-      for (const nlohmann::json& loaded : nlohmann::json(describe_plugins(registry_.loaded())))
-        if (loaded["name"] == plugin["name"] && loaded["sha256"] != plugin["sha256"])
-          console_.warn(fmt::format("plugin {} is another build than when the run began",
-                                    plugin["name"].get<std::string>()));
-  }
-
   std::map<std::string, std::string> export_facts(int64_t epochs) const {
     const Slot& backbone = recipe_.slot("backbone");
-    nlohmann::ordered_json params = nlohmann::ordered_json::object();
-    for (const Entry& entry : backbone.params.entries()) {
-      const std::string text = to_toml_value(entry.value);
-      const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-      params[entry.key] = json.is_discarded() ? nlohmann::ordered_json(text) : json;
-    }
     std::map<std::string, std::string> facts = {
         {"ghhost.version", describe_environment()["ghhost"]},
         {"ghhost.backbone", backbone.id},
-        {"ghhost.backbone.params", params.dump()},
+        {"ghhost.backbone.params", to_json(backbone.params).dump()},
         {"ghhost.method", recipe_.slot("method").id},
         {"ghhost.seed", std::to_string(plan_.seed)},
         {"ghhost.epochs", std::to_string(epochs)},
@@ -451,7 +461,7 @@ class Session {
     return facts;
   }
 
-  void describe(RunDirectory& directory, const RunOptions& options,
+  void describe(RunDirectory& directory, const std::vector<std::string>& command,
                 const std::optional<Checkpoint>& from) {
     if (from)
       return host_.say(Severity::info, fmt::format("going on from {}", from->file.string()));
@@ -462,7 +472,7 @@ class Session {
     environment["convolution_kernels"] = ops::winograd_instructions();
     environment["world"] = plan_.world;
     environment["run_device"] = process_.device.str();
-    environment["command"] = options.command;
+    environment["command"] = command;
     environment["started"] = utc_now();
     environment["plugins"] = describe_plugins(registry_.loaded());
     directory.write_json("environment.json", environment);
@@ -486,8 +496,8 @@ class Session {
                     .checkpoints = checkpoints,
                     .status = status,
                     .console = console_,
-                    .evaluate = [this, &directory](const std::string& moment, int64_t done) {
-                      evaluate(directory, moment, done);
+                    .evaluate = [this, &directory](const EvaluationMoment& moment) {
+                      evaluations().run(directory, moment);
                     }});
   }
 
@@ -503,88 +513,15 @@ class Session {
       directory.write_result(
           {{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}},
           pictures);
-    if (harmonizer_) write_harmony(directory, trainer.epochs_done());
+    evaluations().write_harmony(directory, trainer.epochs_done());
     return finished;
-  }
-
-  void write_harmony(RunDirectory& directory, int64_t epochs_done) {
-    nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
-    const auto metric = [&](const char* name, double value, const char* definition) {
-      metrics.push_back(
-          {{"name", name}, {"value", json_number(value)}, {"definition", definition}});
-    };
-    const SurrogateStatistics now = harmonizer_->statistics();
-    metric("points_effective", now.effective,
-           "exp of the entropy of the shares of samples: as many points, were all equal");
-    metric("points_dead", static_cast<double>(now.dead), "points to which no sample leans");
-    metric("prior_tv_uniform", now.prior_from_uniform.total_variation,
-           "total variation between the prior and a uniform one, 0 … 1");
-    if (now.has_classes) {
-      metric("prior_tv_classes", now.prior_from_classes.total_variation,
-             "total variation between the prior and the class sizes, both sorted, half a sample "
-             "added to each entry");
-      metric("surrogate_nmi", now.agreement.nmi_arithmetic,
-             "mutual information of the samples' points and classes over the arithmetic mean of "
-             "both entropies; points by the momentum table, training set");
-      metric("surrogate_purity", now.agreement.purity,
-             "share of samples whose class is the commonest one at their point");
-    }
-    std::vector<RunDirectory::Picture> pictures;
-    for (HarmonyPicture& p : draw_harmony(*harmonizer_, classes()))
-      pictures.push_back(
-          {std::move(p.name), std::move(p.caption), std::move(p.mime), std::move(p.bytes)});
-    directory.write_result({{"evaluator", "harmonize"},
-                            {"slot", "harmonize"},
-                            {"moment", "end"},
-                            {"epoch", epochs_done},
-                            {"label", label("end", epochs_done)},
-                            {"data", train_.fingerprint()},
-                            {"seed", plan_.seed},
-                            {"metrics", metrics}},
-                           pictures);
-  }
-
-  std::string label(const std::string& moment, int64_t epochs_done) const {
-    if (moment == "start") return "untrained";
-    const bool harmonized = plan_.harmonize && epochs_done > plan_.harmonize->tracker.warm_up;
-    return recipe_.slot("method").id + (harmonized ? " + GH" : "");
-  }
-
-  void evaluate(RunDirectory& directory, const std::string& moment, int64_t epochs_done) {
-    for (std::size_t i = 0; i < components_.evaluators.size(); ++i) {
-      if (!plan_.eval_moments[i].contains(moment)) continue;
-      const Slot& slot = *recipe_.evals()[i];
-      const auto started = std::chrono::steady_clock::now();
-      EvaluationRun evaluation(
-          {.method = *components_.method,
-           .host = host_,
-           .splits = splits_,
-           .views = plan_.views,
-           .plain_views = plan_.plain_views,
-           .loader = plan_.loader,
-           .points = harmonizer_ ? harmonizer_->points().detach().to(at::kFloat) : at::Tensor(),
-           .prior = harmonizer_ ? harmonizer_->prior() : at::Tensor(),
-           .say = [this](Severity s, std::string_view text) { host_.say(s, text); }},
-          slot.id);
-      components_.evaluators[i].ask("evaluate", &Evaluator::evaluate, evaluation);
-      nlohmann::ordered_json result = {{"evaluator", slot.id},
-                                       {"slot", slot.path},
-                                       {"moment", moment},
-                                       {"epoch", epochs_done},
-                                       {"label", label(moment, epochs_done)},
-                                       {"data", train_.fingerprint()},
-                                       {"seed", plan_.seed}};
-      result["seconds"] =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-      result.update(evaluation.results());
-      directory.write_result(std::move(result), evaluation.pictures());
-    }
   }
 
   const Recipe& recipe_;
   Registry& registry_;
   Process& process_;
   Console& console_;
+  bool encoder_only_;
   TrainPlan plan_;
   Components components_;
   SampleSet train_;
@@ -608,6 +545,14 @@ std::string export_run(const Recipe& recipe, Registry& registry, const std::file
                        Which which, const std::filesystem::path& out) {
   Process process(recipe, true);
   return Session(recipe, registry, process, run).export_encoder_of(run, which, out);
+}
+
+RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOptions& options) {
+  Process process(recipe, false);
+  const RunOutcome outcome =
+      Session(recipe, registry, process, options.run, options.weights).evaluate_afterwards(options);
+  process.ranks->leave();
+  return outcome;
 }
 
 ReplayOutcome replay_run(const Recipe& recipe, Registry& registry,

@@ -34,6 +34,18 @@ enum class Which { newest, best };
 std::string export_run(const Recipe& recipe, Registry& registry, const std::filesystem::path& run,
                        Which which, const std::filesystem::path& out);
 
+// Evaluates by the recipe's [[eval]], without training.
+struct EvalOptions {
+  std::filesystem::path run;      // whose recipe this is, but for what was overridden; or empty
+  std::filesystem::path weights;  // of an encoder, in place of a checkpoint of `run`
+  Which which = Which::newest;    // checkpoint
+  std::filesystem::path out;      // new directory; empty: results go into `run`, or runs/<name>-NNN
+  std::vector<std::string> command;
+};
+// Throws as run_recipe(), and gh::Error (missing_data) where there are no weights to evaluate,
+// (invalid_param) where the recipe asks for other networks than `run` has.
+RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOptions& options);
+
 // Makes the step again at which the numbers of `run` stopped being finite, starting from its newest
 // checkpoint. `same`: with the same outcome, number for number.
 struct ReplayOutcome {

@@ -153,7 +153,7 @@ Trainer::Trainer(TrainerParts parts)
 // ---- stages ----
 
 bool Trainer::train(const TensorFile* from) {
-  if (!from) parts_.evaluate("start", 0);
+  if (!from) parts_.evaluate({.name = "start"});
   if (!run_stages(from)) {
     save({});
     parts_.host.ranks().barrier();  // nobody leaves before it is written
@@ -161,7 +161,7 @@ bool Trainer::train(const TensorFile* from) {
   }
   parts_.console.finish();
   save({});  // first: an evaluation that fails must not cost what was learnt
-  parts_.evaluate("end", epochs_done());
+  parts_.evaluate({.name = "end", .epochs = epochs_done(), .step = position_.total, .last = true});
   return true;
 }
 
@@ -281,9 +281,16 @@ bool Trainer::run_stage() {
 }
 
 void Trainer::after_epoch() {
-  if (!replayed_ && parts_.plan.harmonize &&
-      position_.epochs == parts_.plan.harmonize->tracker.warm_up)
-    parts_.evaluate("warm-up", position_.epochs);
+  if (replayed_) return;
+  EvaluationMoment moment{.name = "epoch", .epochs = epochs_done(), .step = position_.total};
+  moment.last = position_.stage + 1 == static_cast<int64_t>(stages_.size()) &&
+                position_.epochs == stage().epochs;
+  moment.warm_up =
+      parts_.plan.harmonize && position_.epochs == parts_.plan.harmonize->tracker.warm_up;
+  parts_.evaluate(moment);
+  if (!moment.warm_up) return;
+  moment.name = "warm-up";
+  parts_.evaluate(moment);
 }
 
 EpochPlan Trainer::plan_of(int64_t epoch, int64_t first_step) const {

@@ -32,6 +32,15 @@
 
 namespace gh::host {
 
+// When evaluators are called.
+struct EvaluationMoment {
+  std::string name;      // "start", "epoch", "warm-up", "end"
+  int64_t epochs = 0;    // done
+  int64_t step = 0;      // optimiser steps done
+  bool last = false;     // no epoch follows
+  bool warm_up = false;  // the warm-up ends here
+};
+
 struct TrainerParts {
   const Recipe& recipe;
   const TrainPlan& plan;
@@ -44,8 +53,7 @@ struct TrainerParts {
   CheckpointStore& checkpoints;
   RunStatus& status;
   Console& console;
-  // Called at "start", "warm-up" and "end" with the number of epochs done.
-  std::function<void(const std::string& moment, int64_t epochs_done)> evaluate;
+  std::function<void(const EvaluationMoment&)> evaluate;
 };
 
 class Trainer {

@@ -3,10 +3,15 @@
 #include "plugins/fake_host.hpp"
 #include "support/fake_data.hpp"
 #include "support/flat_method.hpp"
+#include "support/temporary_directory.hpp"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/tensor.h>
 
 #include <catch2/catch.hpp>
+
+#include <fstream>
+#include <limits>
 
 namespace {
 
@@ -27,20 +32,26 @@ struct Fixture {
     return facts;
   }()};
   SplitStore splits{data, 0, train};
-  bool skip = false;
+  FeatureCache cache;
+  bool skip = false, embeds = true;
   std::string said;
 
   EvaluationRun run() {
-    return EvaluationRun({.method = method,
-                          .host = host,
-                          .splits = splits,
-                          .views = views,
-                          .plain_views = plain,
-                          .loader = {.threads = 2, .skip_unreadable = skip},
-                          .points = {},
-                          .prior = {},
-                          .say = [this](Severity, std::string_view text) { said += text; }},
-                         "test");
+    return EvaluationRun(
+        {.method = method,
+         .host = host,
+         .splits = splits,
+         .views = views,
+         .plain_views = plain,
+         .loader = {.threads = 2, .skip_unreadable = skip},
+         .cache = cache,
+         .points = {},
+         .prior = {},
+         .embeds = embeds,
+         .fresh_encoder =
+             [this](std::string_view purpose) { return host.make_backbone(purpose, nullptr); },
+         .say = [this](Severity, std::string_view text) { said += text; }},
+        "test");
   }
 };
 
@@ -66,6 +77,7 @@ TEST_CASE("an unreadable picture stops an evaluation, or another stands in with 
   EvaluationRun strict = f.run();
   CHECK_THROWS_WITH(strict.features({.split = "train:full"}), Catch::Contains("picture-2.png"));
   f.skip = true;
+  f.cache.clear();
   EvaluationRun run = f.run();
   const Features& all = run.features({.split = "train:full"});
   CHECK(all.x[2].equal(all.x[3]));
@@ -106,6 +118,76 @@ TEST_CASE("batches for fine-tuning are shuffled by epoch and end when told") {
   run.each_batch({.level = FeatureLevel::input}, 2, 0,
                  [&](const at::Tensor&, const at::Tensor&) { return ++batches < 2; });
   CHECK(batches == 2);
+}
+
+TEST_CASE("chosen samples are those rows, and their targets alone need no picture") {
+  Fixture f;
+  EvaluationRun run = f.run();
+  const at::Tensor rows = at::tensor({7, 2, 19}, at::kLong);
+  const Features all = run.features({.split = "train:full"});
+  const Features& some = run.features({.split = "train:full", .samples = rows});
+  CHECK(some.x.equal(all.x.index_select(0, rows)));
+  CHECK(some.targets.equal(all.targets.index_select(0, rows)));
+  const Features& labels = run.features({.level = FeatureLevel::none, .split = "train:full"});
+  CHECK_FALSE(labels.x.defined());
+  CHECK(labels.targets.equal(all.targets));
+  CHECK_THROWS_WITH(run.features({.split = "train:full", .samples = at::tensor({21}, at::kLong)}),
+                    Catch::Contains("outside of 0 … 20"));
+  CHECK_THROWS_WITH(run.features({.split = "tset"}),
+                    Catch::Contains("no split 'tset'") && Catch::Contains("train:full"));
+}
+
+TEST_CASE("evaluators share features of one moment; another draw has other crops") {
+  Fixture f;
+  const at::Tensor first = f.run().features({.split = "train", .views = "train"}).x;
+  CHECK(f.cache.size() == 1);
+  CHECK(f.run().features({.split = "train", .views = "train"}).x.is_same(first));
+  const at::Tensor other = f.run().features({.split = "train", .views = "train", .draw = 1}).x;
+  CHECK(f.cache.size() == 2);
+  CHECK_FALSE(other.equal(first));
+  f.cache.clear();
+  CHECK(f.run().features({.split = "train", .views = "train", .draw = 1}).x.equal(other));
+}
+
+TEST_CASE("an older plugin's request ends before samples and draw") {
+  Fixture f;
+  EvaluationRun run = f.run();
+  FeatureRequest old{.split = "train:full", .samples = at::tensor({3}, at::kLong), .draw = 4};
+  old.struct_size = 40;
+  CHECK(run.features(old).x.size(0) == 21);
+}
+
+TEST_CASE("features that are not finite are refused with what to do") {
+  Fixture f;
+  f.method.bias = std::numeric_limits<float>::quiet_NaN();
+  EvaluationRun run = f.run();
+  CHECK_THROWS_WITH(run.features({.split = "train"}),
+                    Catch::Contains("9 of 9") && Catch::Contains("diverged"));
+}
+
+TEST_CASE("an encoder from a file has no embedding to evaluate") {
+  Fixture f;
+  f.embeds = false;
+  EvaluationRun run = f.run();
+  CHECK(run.features({.split = "train"}).x.defined());
+  CHECK_THROWS_WITH(run.features({.level = FeatureLevel::embedding, .split = "train"}),
+                    Catch::Contains("projector"));
+}
+
+TEST_CASE("services: a picture, positions from a file, an encoder of its own") {
+  Fixture f;
+  EvaluationRun run = f.run();
+  auto* services = static_cast<EvaluationServices*>(run.query(EvaluationServices::kId));
+  REQUIRE(services != nullptr);
+  CHECK(run.query("gh.evaluation.services.v9") == nullptr);
+  CHECK(services->png("train", 0, 16).starts_with("\x89PNG"));
+  const test::TemporaryDirectory folder;
+  std::ofstream(folder.path() / "list.txt") << "4\n1\n";
+  const std::string file = (folder.path() / "list.txt").string();
+  CHECK(services->positions("train:full", file).equal(at::tensor({4, 1}, at::kLong)));
+  CHECK(services->fresh_encoder("scratch") != services->fresh_encoder("scratch"));
+  run.features({.split = "train"});
+  CHECK(run.splits().contains("train"));
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// The evaluators of a recipe: called at the moments it names, or afterwards; what they find goes
+// into the run directory.
+#pragma once
+
+#include "eval/evaluation.hpp"
+#include "harmonize/harmonizer.hpp"
+#include "run/run_directory.hpp"
+#include "train/components.hpp"
+#include "train/host_services.hpp"
+#include "train/plan.hpp"
+#include "train/trainer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace gh::host {
+
+// All of it outlives the evaluations.
+struct EvaluationParts {
+  const Recipe& recipe;
+  const TrainPlan& plan;
+  const Components& components;
+  HostServices& host;
+  SplitStore& splits;
+  const SampleSet& train;
+  const Harmonizer* harmonizer;  // null without [harmonize]
+  bool embeds = true;            // as in EvaluationSource
+};
+
+class Evaluations {
+ public:
+  explicit Evaluations(EvaluationParts parts) : parts_(std::move(parts)) {}
+
+  // Asks every evaluator what it has against this run. `width` is the embedding's.
+  void check(int64_t width, Diagnostics& problems) const;
+  // Those whose time has come.
+  void run(RunDirectory& directory, const EvaluationMoment& moment);
+  // All of them. `facts` are added to each result: which weights, what was changed.
+  void run_afterwards(RunDirectory& directory, int64_t epochs, const nlohmann::ordered_json& facts);
+  // What GH has to say of itself at the end.
+  void write_harmony(RunDirectory& directory, int64_t epochs) const;
+
+ private:
+  bool due(std::size_t evaluator, const EvaluationMoment& moment) const;
+  void evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,
+                nlohmann::ordered_json result);
+  std::string label(const std::string& moment, int64_t epochs) const;
+
+  EvaluationParts parts_;
+};
+
+// A resolved table as JSON.
+nlohmann::ordered_json to_json(const Table& table);
+
+}  // namespace gh::host
