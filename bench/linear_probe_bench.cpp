@@ -6,7 +6,7 @@
 // and answers each with a line of JSON:
 //
 //   train EPOCHS SEED    {"seconds", "accuracy"}: the `gh` protocol with so many epochs
-//   fit L2               {"seconds", "accuracy", "passes", "objective"}; an L2 of 0 is chosen
+//   fit L2               {"seconds", "accuracy", "passes", "objective", "l2"}; an L2 of 0 is chosen
 #include "gh/ops/linear_classifier.hpp"
 
 #include <ATen/Parallel.h>
@@ -74,13 +74,16 @@ int main(int count, char** arguments) {
           });
       answer = {{"seconds", now() - began}, {"accuracy", accuracy(probe)}};
     } else {
-      double l2 = 0, tolerance = 0;
-      std::cin >> l2 >> tolerance;
+      double l2 = 0;
+      std::cin >> l2;
       const LogisticRegression regression(x, y, classes);
-      const double prepared = now() - began;
-      const LogisticFit fit = regression.fit({.l2 = l2, .tolerance = tolerance});
-      answer = {{"seconds", now() - began}, {"prepared", prepared}, {"accuracy", accuracy(fit.classifier)},
-                {"passes", fit.passes}, {"objective", fit.objective}, {"curvature", regression.curvature()}};
+      const LogisticFit fit =
+          l2 > 0 ? regression.fit({.l2 = l2}) : fit_with_chosen_l2(regression, gh::Random(0));
+      answer = {{"seconds", now() - began},
+                {"accuracy", accuracy(fit.classifier)},
+                {"passes", fit.passes},
+                {"objective", fit.objective},
+                {"l2", fit.l2}};
     }
     std::cout << answer.dump() << std::endl;
   }

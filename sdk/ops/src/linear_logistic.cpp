@@ -409,7 +409,7 @@ LogisticFit LogisticRegression::Impl::fit(const LogisticOptions& options) const 
     std::swap(gradient, next_gradient);
     value = next_value;
   }
-  return {objective.classifier(point), value, objective.passes};
+  return {objective.classifier(point), options.l2, value, objective.passes};
 }
 
 LogisticRegression::LogisticRegression(const at::Tensor& x, const at::Tensor& targets,
@@ -428,6 +428,8 @@ LogisticRegression::LogisticRegression(const at::Tensor& x, const at::Tensor& ta
 LogisticRegression::~LogisticRegression() = default;
 
 double LogisticRegression::curvature() const { return impl_->curvature; }
+const at::Tensor& LogisticRegression::x() const { return impl_->x; }
+const at::Tensor& LogisticRegression::targets() const { return impl_->targets; }
 
 LogisticFit LogisticRegression::fit(const LogisticOptions& options) const {
   require(options.l2 >= 0, ErrorCode::invalid_param, "l2 must not be negative, got ", options.l2);
