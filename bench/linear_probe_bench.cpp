@@ -40,8 +40,7 @@ double now() {
 std::vector<double> gh_rates(int64_t epochs) {
   std::vector<double> rates;
   for (int64_t e = 0; e < epochs; ++e)
-    rates.push_back(1e-2 *
-                    std::pow(1e-4, static_cast<double>(e) / static_cast<double>(epochs)));
+    rates.push_back(1e-2 * std::pow(1e-4, static_cast<double>(e) / static_cast<double>(epochs)));
   return rates;
 }
 
@@ -57,7 +56,8 @@ int main(int count, char** arguments) {
                    x_test = read(arguments[8], {tests, width}, at::kFloat),
                    y_test = read(arguments[9], {tests}, at::kLong);
   const auto accuracy = [&](const LinearClassifier& probe) {
-    return 100 * linear_scores(x_test, probe).argmax(1).eq(y_test).to(at::kDouble).mean().item<double>();
+    return 100 *
+           linear_scores(x_test, probe).argmax(1).eq(y_test).to(at::kDouble).mean().item<double>();
   };
   std::string command;
   while (std::cin >> command) {

@@ -93,7 +93,8 @@ at::Tensor scores_of(const at::Tensor& x, const LinearClassifier& classifier) {
 template <class T>
 class Optimised {
  public:
-  Optimised(const at::Tensor& packed, const LinearTraining& training, const LinearKernels<T>& kernels)
+  Optimised(const at::Tensor& packed, const LinearTraining& training,
+            const LinearKernels<T>& kernels)
       : values_(packed), training_(training), kernels_(kernels) {
     mean_ = at::zeros_like(packed);
     if (training.optimizer == LinearOptimizer::adam) square_ = at::zeros_like(packed);
@@ -147,10 +148,10 @@ LinearClassifier train(const at::Tensor& x, const at::Tensor& targets,
       const auto move_bias = [&](int64_t first, int64_t n, const T* g) {
         bias.move(step, rate, first, std::min(n, layout.classes - first), g);
       };
-      const int64_t bad = pass.gradient({rows.data_ptr<int64_t>() + at, 0, count}, weight.values(),
-                                        bias.values(), targets.data_ptr<int64_t>(),
-                                        T(1) / static_cast<T>(count), nullptr,
-                                        {move_weight, move_bias});
+      const int64_t bad =
+          pass.gradient({rows.data_ptr<int64_t>() + at, 0, count}, weight.values(), bias.values(),
+                        targets.data_ptr<int64_t>(), T(1) / static_cast<T>(count), nullptr,
+                        {move_weight, move_bias});
       if (bad >= 0) fail_linear_row(bad);
     }
   }

@@ -1,8 +1,8 @@
 // Inner loops of linear classifiers, compiled once for every processor, once for AVX2 and once for
 // AVX-512. Each works on one block on the calling thread; linear_pass.cpp cuts a problem into them.
 //
-// Lanes are classes. They lie in panels of `vectors` vectors: weights [width][vectors·lanes], scores
-// [kLinearRows][vectors·lanes], one panel after the other. Rows of x are packed in blocks:
+// Lanes are classes. They lie in panels of `vectors` vectors: weights [width][vectors·lanes],
+// scores [kLinearRows][vectors·lanes], one panel after the other. Rows of x are packed in blocks:
 // [width / kLinearDims][kLinearRows][kLinearDims], so that both products, x·w and xᵀ·errors, read
 // them in order. What a block lacks in rows and in width is zero.
 #pragma once
@@ -14,7 +14,7 @@ inline namespace v1 {
 
 inline constexpr int64_t kLinearRows = 64;  // of a block
 inline constexpr int64_t kLinearDims = 16;  // of x that lie together
-inline constexpr int64_t kLinearTile = 8;   // rows of a block that are computed are a multiple of it
+inline constexpr int64_t kLinearTile = 8;  // rows of a block that are computed are a multiple of it
 
 // One step of an optimiser with gradient g + l2·w.
 template <class T>

@@ -21,10 +21,10 @@ namespace {
 
 constexpr int64_t kChunk = 2048;         // rows between two additions to a sum over all
 constexpr int64_t kSquaresChunk = 8192;  // the same, of squares
-constexpr std::size_t kMemory = 10;     // steps that L-BFGS remembers
-constexpr int64_t kPiece = 1 << 14;     // of a sum over parameters
-constexpr double kEnough = 1e-4;        // of the promised decrease (Armijo)
-constexpr double kSmallest = 1e-6;      // curvature, of the mean one
+constexpr std::size_t kMemory = 10;      // steps that L-BFGS remembers
+constexpr int64_t kPiece = 1 << 14;      // of a sum over parameters
+constexpr double kEnough = 1e-4;         // of the promised decrease (Armijo)
+constexpr double kSmallest = 1e-6;       // curvature, of the mean one
 constexpr int kHalvings = 30;
 
 // The parameters as the search sees them: [C·D] weights in Coordinates, then [C] scores of
@@ -207,8 +207,7 @@ struct LogisticRegression::Impl {
 template <class T>
 void LogisticRegression::Impl::prepare() {
   mean = column_means<T>(x);
-  covariance =
-      second_moments<T>(x).to(at::kDouble) - mean.unsqueeze(1) * mean.unsqueeze(0);
+  covariance = second_moments<T>(x).to(at::kDouble) - mean.unsqueeze(1) * mean.unsqueeze(0);
   require(covariance.isfinite().all().item<bool>(), ErrorCode::numeric,
           "x has features that are not finite, or too large for their squares");
   // One number at a time: a sum of LibTorch's may depend on its threads.
@@ -225,7 +224,7 @@ namespace {
 struct Coordinates {
   Coordinates(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2);
   at::Tensor lower_turned, inverse, inverse_turned;  // [D, D] like x
-  Vector diagonal;  // one over the curvature along each parameter
+  Vector diagonal;                                   // one over the curvature along each parameter
 };
 
 Coordinates::Coordinates(const LogisticRegression::Impl& data, const at::Tensor& rows, double l2) {
@@ -270,7 +269,8 @@ class Objective {
         rows_(rows.defined() ? rows.contiguous() : rows),
         l2_(l2),
         count_(rows.defined() ? rows.numel() : data.x.size(0)),
-        layout_(data.classes, data.x.size(1), linear_kernels<T>().lanes, linear_kernels<T>().vectors),
+        layout_(data.classes, data.x.size(1), linear_kernels<T>().lanes,
+                linear_kernels<T>().vectors),
         pass_(data.x, layout_, kChunk, linear_kernels<T>()) {}
 
   // Weights [C, D] and bias [C] in x's dtype.
@@ -299,8 +299,8 @@ class Objective {
     const at::Tensor centre = from.bias.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
     for (int64_t c = 0; c < layout_.classes; ++c)
       for (int64_t d = 0; d < layout_.width; ++d)
-        centre.data_ptr<double>()[c] += data_.mean.data_ptr<double>()[d] *
-                                        static_cast<double>(w[c * layout_.width + d]);
+        centre.data_ptr<double>()[c] +=
+            data_.mean.data_ptr<double>()[d] * static_cast<double>(w[c * layout_.width + d]);
     return joined(product(from.weight, coordinates_.lower_turned), centre);
   }
 
@@ -319,10 +319,9 @@ class Objective {
         };
       };
       const auto take_weight = into(sums), take_bias = into(errors);
-      const int64_t bad = pass_.gradient({rows, from, std::min(kChunk, count_ - from)},
-                                         weight.data_ptr<T>(), bias.data_ptr<T>(),
-                                         data_.targets.data_ptr<int64_t>(), 1, &loss,
-                                         {take_weight, take_bias});
+      const int64_t bad = pass_.gradient(
+          {rows, from, std::min(kChunk, count_ - from)}, weight.data_ptr<T>(), bias.data_ptr<T>(),
+          data_.targets.data_ptr<int64_t>(), 1, &loss, {take_weight, take_bias});
       if (bad >= 0) fail_linear_row(bad);
     }
     gradient = in_coordinates(sums, errors, at.weight);
@@ -442,8 +441,8 @@ LogisticFit LogisticRegression::fit(const LogisticOptions& options) const {
     here.start = {options.start.weight.detach().cpu(), options.start.bias.detach().cpu()};
   }
   at::NoGradGuard no_grad;
-  LogisticFit out = impl_->x.scalar_type() == at::kFloat ? impl_->fit<float>(here)
-                                                         : impl_->fit<double>(here);
+  LogisticFit out =
+      impl_->x.scalar_type() == at::kFloat ? impl_->fit<float>(here) : impl_->fit<double>(here);
   out.classifier = {out.classifier.weight.to(impl_->device), out.classifier.bias.to(impl_->device)};
   return out;
 }

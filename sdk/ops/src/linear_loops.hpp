@@ -271,9 +271,9 @@ void sgd(const SgdStep<T>& step, int64_t n, const T* __restrict gradient, T* __r
 }
 
 template <class T>
-constexpr LinearKernels<T> kLinearLoops = {
-    Lanes<T>::kCount, kMostVectors,    pack<T>,  multiply<T>, accumulate<T>,
-    exponentials<T>,  scale<T>,        adam<T>,  sgd<T>};
+constexpr LinearKernels<T> kLinearLoops = {Lanes<T>::kCount, kMostVectors,  pack<T>,
+                                           multiply<T>,      accumulate<T>, exponentials<T>,
+                                           scale<T>,         adam<T>,       sgd<T>};
 
 }  // namespace
 }  // namespace v1

@@ -102,8 +102,8 @@ LinearPass<T>::LinearPass(const at::Tensor& x, const LinearLayout& layout, int64
   const int64_t blocks = ceil_div(std::min(batch, x.size(0)), kLinearRows);
   blocks_ = ceil_div(blocks, kLinearParts);
   workers_ = std::min<int64_t>(at::get_num_threads(), kLinearParts);
-  rooms_ = at::empty({workers_, blocks_ * kLinearRows * (layout.dims + layout.all_lanes)},
-                     kDtype<T>);
+  rooms_ =
+      at::empty({workers_, blocks_ * kLinearRows * (layout.dims + layout.all_lanes)}, kDtype<T>);
   for (int64_t p = 0; p < layout.panels(); ++p)
     for (int64_t lane = 0; lane < layout.vectors[p] * layout.lanes; ++lane) {
       step_.push_back(layout.vectors[p] * layout.lanes);
@@ -147,8 +147,7 @@ void LinearPass<T>::scores(const LinearRows& rows, const T* weight, const T* bia
     multiply(here.packed, block.count, weight, bias, here.scores);
     T* to = out + b * kLinearRows * layout_.classes;
     for (int64_t i = 0; i < block.count; ++i)
-      for (int64_t c = 0; c < layout_.classes; ++c)
-        *to++ = here.scores[place_[c] + i * step_[c]];
+      for (int64_t c = 0; c < layout_.classes; ++c) *to++ = here.scores[place_[c] + i * step_[c]];
   });
 }
 
@@ -187,7 +186,8 @@ void LinearPass<T>::back(const Room& room, int64_t rows, T* sums) const {
     for (int64_t d = 0; d < layout_.dims; d += kDimsOfPiece)
       for (int64_t r = 0; r < rows; r += kLinearRows)
         kernels_.accumulate(room.packed + r * layout_.dims + d * kLinearRows,
-                            std::min(kLinearRows, rows - r), std::min(kDimsOfPiece, layout_.dims - d),
+                            std::min(kLinearRows, rows - r),
+                            std::min(kDimsOfPiece, layout_.dims - d),
                             room.scores + r * layout_.all_lanes + first * kLinearRows,
                             layout_.vectors[p], sums + first * layout_.dims + d * wide);
     for (int64_t r = 0; r < rows; r += kLinearRows)

@@ -1,5 +1,5 @@
-// Batches of a linear classifier on several threads: scores and gradients, in blocks for the kernels
-// of linear_kernels.hpp. Every sum runs in an order that depends on shapes alone.
+// Batches of a linear classifier on several threads: scores and gradients, in blocks for the
+// kernels of linear_kernels.hpp. Every sum runs in an order that depends on shapes alone.
 #pragma once
 
 #include "linear_kernels.hpp"

@@ -63,11 +63,11 @@ GH_API LinearClassifier train_linear(const at::Tensor& x, const at::Tensor& targ
                                      c10::function_ref<at::Tensor(int64_t epoch)> order);
 
 struct LogisticOptions {
-  double l2 = 0;             // ≥ 0
-  double tolerance = 3e-4;   // ends when a step promises to lower the objective by less than this
-                             // part of it
-  int64_t passes = 200;      // over the rows, at most
-  at::Tensor rows = {};      // [n] int64: those to learn from; undefined: all
+  double l2 = 0;            // ≥ 0
+  double tolerance = 3e-4;  // ends when a step promises to lower the objective by less than this
+                            // part of it
+  int64_t passes = 200;     // over the rows, at most
+  at::Tensor rows = {};     // [n] int64: those to learn from; undefined: all
   LinearClassifier start = {};  // undefined: zeros
 };
 
@@ -105,8 +105,8 @@ class GH_API LogisticRegression {
 
 // Fits all rows with the l2 under which the rest of them tell most of a tenth right, which `random`
 // draws: of equal ones the largest. Decades of curvature() are tried from above until one is worse
-// than the one before, then half a decade on both sides of the best. `passes` counts all of it. At least 2
-// rows.
+// than the one before, then half a decade on both sides of the best. `passes` counts all of it. At
+// least 2 rows.
 GH_API LogisticFit fit_with_chosen_l2(const LogisticRegression& regression, Random random);
 
 }  // namespace ops
