@@ -7,8 +7,8 @@
 // All pairs are first compared in few bits (bfloat16 where the processor multiplies it, else
 // float32) after the bank's mean is taken off; a bound on what that can be off says which rows
 // cannot be among the k nearest. The rest are computed in float64, and the order is that of these
-// numbers. So few bits cost no neighbour. A bank whose rows are all but equal, relative to their
-// distance from their mean, is slower: more pairs need float64.
+// numbers. So few bits cost no neighbour. What is slow is a bank of rows that are all equally near:
+// each of them needs float64.
 //
 // Any thread; calls may overlap. The number of threads changes no bit of a result. Tensors that are
 // not on the CPU are copied there and results back. Nothing is differentiated.
