@@ -54,6 +54,7 @@ bench: build
 	@bench/harmonize.py
 	@bench/sinkhorn.py
 	@bench/kmeans.py
+	@bench/tsne.py
 	@bench/structures.py
 	@bench/convolution.py
 	@bench/structures.py --peer-steps 0

@@ -94,6 +94,10 @@ if [ -z "$torch_dir" ]; then
 fi
 
 if [ "${1:-}" = --test ]; then
+  # Reports are looked at in a real browser.
+  if command -v apt-get >/dev/null && ! command -v chromium chromium-browser google-chrome >/dev/null; then
+    install_packages chromium
+  fi
   ensure_venv
   if ! .venv/bin/clang-format --version 2>/dev/null | grep -q " $clang_format_version"; then
     say "getting clang-format $clang_format_version into .venv"

@@ -105,7 +105,8 @@ void add_eval_command(CLI::App& app, Arguments& a, Work& chosen) {
       "  ghhost eval recipe.toml --weights resnet50.pth --out runs/foreign\n"
       "Results of a run are added to its directory unless --out is given. Networks stay as they "
       "were\n"
-      "trained: only eval, data, views.plain, loader, ranks, train.device, train.threads and\n"
+      "trained: only seed, eval, data, views.plain, loader, ranks, train.device, train.threads "
+      "and\n"
       "train.convolution may be changed.",
       chosen, [&a] { return eval_command(a.eval, a.global); });
   eval->add_option("WHAT", a.eval.what, "Run directory, or a recipe for --weights")->required();

@@ -5,7 +5,6 @@
 #include "harmonize/given_prior.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks.hpp"
-#include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
@@ -16,6 +15,7 @@
 #include "train/evaluations.hpp"
 #include "train/export.hpp"
 #include "train/interrupt.hpp"
+#include "train/same_run.hpp"
 #include "train/trainer.hpp"
 
 #include "gh/error.hpp"
@@ -73,21 +73,11 @@ nlohmann::ordered_json describe_data(const SampleSet& data) {
   return out;
 }
 
-nlohmann::json read_json(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
-}
-
 // Where `--resume` looks; empty without it.
 std::filesystem::path run_to_resume(const RunOptions& options, const std::string& name) {
   if (!options.resume) return {};
   return options.out.empty() ? RunDirectory::latest(name) : options.out;
 }
-
-// Tables and keys on which the weights of a trained run do not depend.
-constexpr std::array<std::string_view, 8> kFreeAfterwards = {
-    "eval",  "data",         "views.plain",   "loader",
-    "ranks", "train.device", "train.threads", "train.convolution"};
 
 // The processes of this run, and which of them this is.
 struct Process {
@@ -185,7 +175,8 @@ class Session {
                                     {"changed", nlohmann::ordered_json::object()},
                                     {"time", utc_now()}};
     if (!options.run.empty())
-      for (const Difference& d : changes_since(options.run)) facts["changed"][d.key] = d.is;
+      for (const Difference& d : changes_since(options.run, recipe_, registry_))
+        facts["changed"][d.key] = d.is;
     Restored restored;
     if (options.weights.empty()) {
       restored = restore(options.run, options.which);
@@ -256,27 +247,6 @@ class Session {
     Trainer trainer = make_trainer(directory, store, status, loader);
     trainer.restore_only(from->content);
     return {from->file, trainer.epochs_done()};
-  }
-
-  // What the recipe has otherwise than `run` was trained with; refuses what its weights depend on.
-  std::vector<Difference> changes_since(const std::filesystem::path& run) {
-    Diagnostics problems;
-    const Recipe before = load_recipe(run / "recipe.toml", {}, registry_, problems);
-    const auto differences = numeric_differences(before.resolved, recipe_.resolved);
-    std::vector<Difference> refused;
-    for (const Difference& d : differences)
-      if (!may_change_afterwards(d.key)) refused.push_back(d);
-    require(refused.empty(), ErrorCode::invalid_param, run.string(),
-            " was trained with another recipe. An evaluation may change eval, data, views.plain, "
-            "loader, train.device and train.threads, not:\n",
-            to_text(refused));
-    return differences;
-  }
-
-  static bool may_change_afterwards(std::string_view key) {
-    return std::any_of(kFreeAfterwards.begin(), kFreeAfterwards.end(), [&](std::string_view free) {
-      return key == free || (key.starts_with(free) && key[free.size()] == '.');
-    });
   }
 
   // The first rank opens it and tells the others where it is.
@@ -446,9 +416,14 @@ class Session {
       return {.directory = RunDirectory::create(options.out, plan_.name), .from = {}};
     Opened opened{.directory = RunDirectory::reopen(wanted), .from = {}};
     const std::filesystem::path& path = opened.directory.path();
-    require_same_run(path);
-    const nlohmann::json status = read_json(path / "status.json");
-    opened.finished = status.is_object() && status.value("state", "") == "finished";
+    require_same_run(path,
+                     {.recipe = recipe_,
+                      .registry = registry_,
+                      .train = train_,
+                      .world = plan_.world,
+                      .device = process_.device.str()},
+                     [&](const std::string& text) { console_.warn(text); });
+    opened.finished = is_finished(path);
     if (opened.finished) return opened;
     opened.from = CheckpointStore(path, plan_.checkpoints).newest([&](const std::string& text) {
       opened.directory.log(text);
@@ -465,49 +440,6 @@ class Session {
     }
     opened.directory.rewind(marks, opened.from ? step + 1 : 0);
     return opened;
-  }
-
-  // A run goes on only as what it was.
-  void require_same_run(const std::filesystem::path& run) {
-    const std::filesystem::path file = run / "recipe.toml";
-    if (!std::filesystem::exists(file)) return;  // stopped before it began
-    Diagnostics problems;
-    const Recipe before = load_recipe(file, {}, registry_, problems);
-    require(!problems.has_errors(), ErrorCode::invalid_param, "the recipe in ", run.string(),
-            " does not fit these plugins any more:\n", problems.text());
-    const auto differences = numeric_differences(before.resolved, recipe_.resolved);
-    require(differences.empty(), ErrorCode::invalid_param, run.string(),
-            " was started with another recipe; undo these changes, or start anew with another "
-            "--out:\n",
-            to_text(differences));
-    const nlohmann::json data = read_json(run / "data.json");
-    if (data.is_object())
-      require(data.value("fingerprint", "") == train_.fingerprint() &&
-                  data.value("chosen_fingerprint", "") ==
-                      (train_.chosen().defined() ? train_.chosen_fingerprint() : ""),
-              ErrorCode::invalid_param, "the data have changed since ", run.string(),
-              " was started (fingerprint ", train_.fingerprint(), ", it was ",
-              data.value("fingerprint", "unknown"), ")");
-    const nlohmann::json environment = read_json(run / "environment.json");
-    if (!environment.is_object()) return;
-    const auto differs = [&](const char* key, const nlohmann::json& now) {
-      if (environment.value(key, nlohmann::json()) != now)
-        console_.warn(
-            fmt::format("{} was {} when the run began and is {} now: numbers may differ "
-                        "from those of an uninterrupted run",
-                        key, environment.value(key, nlohmann::json()).dump(), now.dump()));
-    };
-    const nlohmann::json now = describe_environment();
-    for (const char* key : {"ghhost", "torch", "cpu"}) differs(key, now[key]);
-    differs("threads", at::get_num_threads());
-    differs("convolution_kernels", ops::winograd_instructions());
-    differs("world", plan_.world);
-    differs("run_device", process_.device.str());
-    for (const nlohmann::json& plugin : environment.value("plugins", nlohmann::json::array()))
-      for (const nlohmann::json& loaded : nlohmann::json(describe_plugins(registry_.loaded())))
-        if (loaded["name"] == plugin["name"] && loaded["sha256"] != plugin["sha256"])
-          console_.warn(fmt::format("plugin {} is another build than when the run began",
-                                    plugin["name"].get<std::string>()));
   }
 
   std::map<std::string, std::string> export_facts(int64_t epochs) const {

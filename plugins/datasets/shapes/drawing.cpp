@@ -61,7 +61,9 @@ struct Placed {
 };
 
 Placed place(std::span<const Point> outline, gh::Random& random, double size) {
-  const double radius = size * random.uniform(0.22, 0.40), turn = random.uniform(-0.6, 0.6);
+  // First of all draws: radius_of() relies on it.
+  const double radius = size * random.uniform(kSmallestRadius, kLargestRadius);
+  const double turn = random.uniform(-0.6, 0.6);
   const double aspect = random.uniform(0.85, 1.18), free = size / 2 - 0.95 * radius;
   const double cx = size / 2 + free * random.uniform(-1, 1);
   const double cy = size / 2 + free * random.uniform(-1, 1);
@@ -121,6 +123,8 @@ Wave random_wave(gh::Random& random, double size) {
 }
 
 }  // namespace
+
+double radius_of(gh::Random random) { return random.uniform(kSmallestRadius, kLargestRadius); }
 
 void draw(std::size_t shape, Fill fill, gh::Random random, int64_t size,
           std::span<uint8_t> pixels) {

@@ -17,4 +17,8 @@ enum class Fill { solid, outlined };
 // a place in kNames.
 void draw(std::size_t shape, Fill fill, gh::Random random, int64_t size, std::span<uint8_t> pixels);
 
+inline constexpr double kSmallestRadius = 0.22, kLargestRadius = 0.40;
+// That of the shape which draw() makes of the same stream, in picture sizes.
+double radius_of(gh::Random random);
+
 }  // namespace shapes

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <set>
 #include <thread>
 
@@ -32,6 +33,17 @@ std::string picture(const Split& split, int64_t index) {
 
 double level(const std::string& picture, std::size_t at) {
   return static_cast<unsigned char>(picture[at]);
+}
+
+// Of a picture of 32×32 those that differ from the corners, which are background nearly always.
+double painted_pixels(const std::string& p) {
+  double corners = 0, inside = 0;
+  for (const std::size_t at : {0UL, 31UL, 31UL * 32, 1023UL})
+    for (std::size_t c = 0; c < 3; ++c) corners += level(p, 3 * at + c) / 12;
+  for (std::size_t at = 0; at < 1024; ++at)
+    inside += std::abs((level(p, 3 * at) + level(p, 3 * at + 1) + level(p, 3 * at + 2)) / 3 -
+                       corners) > 50;
+  return inside;
 }
 
 TEST_CASE("shapes has the classes, samples and size asked for") {
@@ -84,19 +96,9 @@ TEST_CASE("shapes names everything a picture depends on in its fingerprint") {
 TEST_CASE("shapes stand out from their background, whole and outlined") {
   auto shapes = test::load<Dataset>("shapes", "classes = 24\nper_class = 40");
   const auto split = shapes->open("train", 5);
-  // Mean number of pixels that differ from the corners, which are background nearly always.
   const auto painted = [&](int64_t label) {
     double total = 0;
-    for (int64_t i = 0; i < 40; ++i) {
-      const auto p = picture(*split, label * 40 + i);
-      double corners = 0, inside = 0;
-      for (const std::size_t at : {0UL, 31UL, 31UL * 32, 1023UL})
-        for (std::size_t c = 0; c < 3; ++c) corners += level(p, 3 * at + c) / 12;
-      for (std::size_t at = 0; at < 1024; ++at)
-        inside += std::abs((level(p, 3 * at) + level(p, 3 * at + 1) + level(p, 3 * at + 2)) / 3 -
-                           corners) > 50;
-      total += inside / 40;
-    }
+    for (int64_t i = 0; i < 40; ++i) total += painted_pixels(picture(*split, label * 40 + i)) / 40;
     return total;
   };
   double all_solid = 0, all_outlined = 0;
@@ -110,6 +112,42 @@ TEST_CASE("shapes stand out from their background, whole and outlined") {
     all_outlined += outlined;
   }
   CHECK(all_outlined < 0.8 * all_solid);
+}
+
+TEST_CASE("shapes gives radii as real targets, rare where large, alike in the test split") {
+  const std::string params = "classes = 12\nper_class = 300\ntest_per_class = 300\nsize = 32";
+  auto radii = test::load<Dataset>("shapes", params + "\ntargets = 'radius'");
+  const auto train = radii->open("train", 1), test = radii->open("test", 1);
+  CHECK(train->target_kind() == TargetKind::real);
+  CHECK(train->targets().scalar_type() == at::kDouble);
+  CHECK(train->fingerprint() !=
+        test::load<Dataset>("shapes", params)->open("train", 1)->fingerprint());
+  const auto ends = [](const Split& split) {
+    const at::Tensor t = split.targets();
+    CHECK(t.min().item<double>() >= 22);
+    CHECK(t.max().item<double>() < 40);
+    return std::pair((t < 25).sum().item<double>(), (t >= 37).sum().item<double>());
+  };
+  CHECK(test->size() == 12 * 300);
+  const auto [small, large] = ends(*test);
+  CHECK(large / small == Approx(1).margin(0.2));
+  // Frequencies fall by 20 over the range, so by 20^(15/18) from the first sixth to the last.
+  const auto [frequent, rare] = ends(*train);
+  CHECK(frequent / rare == Approx(std::pow(20, 15.0 / 18)).epsilon(0.35));
+  // The radius is that of the picture: what discs cover grows with its square.
+  double squares = 0, cover = 0, both = 0, squared = 0, covered = 0;
+  for (int64_t i = 0; i < 300; ++i) {
+    const double r = test->targets()[i].item<double>(), s = r * r;
+    const double c = painted_pixels(picture(*test, i));
+    squares += s / 300;
+    cover += c / 300;
+    both += s * c / 300;
+    squared += s * s / 300;
+    covered += c * c / 300;
+  }
+  const double correlation = (both - squares * cover) /
+                             std::sqrt((squared - squares * squares) * (covered - cover * cover));
+  CHECK(correlation > 0.5);
 }
 
 }  // namespace

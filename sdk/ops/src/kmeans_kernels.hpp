@@ -4,8 +4,9 @@
 // Nearness is a score, larger is nearer:  score = x·c + bias,  bias = −|c|²/2, or 0 for cosines.
 // |x − c|² = |x|² + offset − 2·score with offset = 0, or 1 for cosines, where |c| = 1.
 //
-// Centres lie in panels of `vectors` vectors: [width][vectors][lanes]. Some panels are a group,
-// which is looked at or skipped as one.
+// Each centre has a place: a lane of a vector. A panel is some neighbouring vectors, packed as
+// [width][vectors][lanes]. Bounds are kept for groups: a lane of `span` neighbouring vectors, which
+// is a single centre unless there are many.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 namespace gh {
 inline namespace v1 {
 
-inline constexpr int64_t kKMeansBlock = 256;      // rows
-inline constexpr int64_t kKMeansGroups = 64;      // at most
+inline constexpr int64_t kKMeansBlock = 192;      // rows
+inline constexpr int64_t kKMeansTile = 48;        // rows that are searched at a time
+inline constexpr int64_t kKMeansGroups = 128;     // at most
 inline constexpr int64_t kKMeansCandidates = 32;  // at most
 
 // As wide as a T, for lanes.
@@ -25,9 +27,7 @@ using KMeansId = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 template <class T>
 struct KMeansPanel {
   const T* centres;
-  const T* bias;           // lanes without a centre have −∞
-  const KMeansId<T>* ids;  // numbers of the centres; lanes without one have −1
-  int64_t vectors;         // 1, 2 or 3
+  int64_t first, vectors;
 };
 
 // What all blocks of a round share.
@@ -39,15 +39,17 @@ struct KMeansRound {
   T offset;
 
   const KMeansPanel<T>* panels;
-  const int32_t* first_panel;  // [groups + 1]
-  int64_t groups;              // at most kKMeansGroups
-  const int32_t* group_of;     // [K]
-  const T* centres;            // [K, width], the same once more
-  const T* biases;             // [K]
-  T longest;                   // the largest |c|
+  int64_t panel_count;
+  const T* centres;         // [places, width], the same once more
+  int64_t places;           // a multiple of span · lanes
+  int64_t span;             // vectors that share a bound
+  const T* biases;          // [places]; −∞ where there is no centre
+  const KMeansId<T>* ids;   // [places] numbers of the centres
+  const int32_t* place_of;  // [K]
+  T longest;                // the largest |c|
 
   // No centre of the group but the row's own is nearer than bounds − drift.
-  T* bounds;        // [N, groups]
+  T* bounds;        // [N, groups], groups = places / span
   const T* drift;   // [groups] how far centres of the group may have moved since the first round
   int32_t* labels;  // [N] in and out; −1: none yet, then bounds are not read
 };
@@ -55,8 +57,9 @@ struct KMeansRound {
 template <class T>
 struct KMeansKernels {
   int64_t lanes;
-  // Labels of rows [begin, end), at most kKMeansBlock.
-  void (*assign)(const KMeansRound<T>& round, int64_t begin, int64_t end);
+  int64_t panel;  // vectors at most
+  // Labels of rows [begin, end), at most kKMeansBlock. `scores` has room for [kKMeansTile, places].
+  void (*assign)(const KMeansRound<T>& round, int64_t begin, int64_t end, T* scores);
   // out[width] = Σ of the given rows
   void (*sum)(const T* x, int64_t width, const int32_t* rows, int64_t count, double* out);
   // squares[i] = |x_i|² for count rows from x on

@@ -28,6 +28,18 @@ at::Tensor room(at::IntArrayRef shape) {
   return at::empty(shape, c10::CppTypeToScalarType<T>::value);
 }
 
+// Σ of term(i), in an order that lets a processor add several at a time.
+template <class Term>
+double sum_of(int64_t count, Term term) {
+  constexpr int64_t kAtOnce = 8;
+  double sums[kAtOnce] = {};
+  int64_t i = 0;
+  for (; i + kAtOnce <= count; i += kAtOnce)
+    for (int64_t j = 0; j < kAtOnce; ++j) sums[j] += term(i + j);
+  for (; i < count; ++i) sums[i % kAtOnce] += term(i);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 // work(begin, end) for blocks of rows.
 template <class Work>
 void for_blocks(int64_t rows, int64_t block, Work work) {
@@ -120,8 +132,8 @@ at::Tensor unit_rows(const at::Tensor& x, const at::Tensor& squares) {
   return out;
 }
 
-// Centres in the order of panels: each group begins with the first centre that is left and takes
-// those next to it, so that a row far from one is far from all.
+// Centres in the order of groups: each begins with the first centre that is left and takes those
+// next to it, so that a row far from one is far from all.
 template <class T>
 std::vector<int32_t> neighbours_together(const T* centres, int64_t count, int64_t width,
                                          int64_t group) {
@@ -147,123 +159,116 @@ std::vector<int32_t> neighbours_together(const T* centres, int64_t count, int64_
   return order;
 }
 
-// Centres, and the same packed into panels.
+// Centres by place, and the same packed into panels.
 template <class T>
 class Centres {
  public:
-  Centres(const at::Tensor& start, KMeansMetric metric, int64_t lanes)
+  Centres(const at::Tensor& start, KMeansMetric metric, const KMeansKernels<T>& kernels)
       : metric_(metric),
-        lanes_(lanes),
+        lanes_(kernels.lanes),
         count_(start.size(0)),
         width_(start.size(1)),
-        rows_(start.clone()),
-        biases_(count_),
-        group_of_(count_) {
-    const int64_t vectors = cut(count_, lanes_);
-    // Three vectors once where pairs leave one over: a single one keeps a register kernel waiting.
-    std::vector<int64_t> sizes(vectors / 2, 2);
-    if (vectors == 1)
-      sizes = {1};
-    else if (vectors % 2 == 1)
-      sizes.back() = 3;
-    const int64_t per_group = cut(static_cast<int64_t>(sizes.size()), kKMeansGroups);
-    packed_ = room<T>({vectors * lanes_ * width_}).zero_();
-    bias_.assign(vectors * lanes_, -std::numeric_limits<T>::infinity());
-    ids_.assign(vectors * lanes_, -1);
-    const std::vector<int32_t> order =
-        neighbours_together(data(), count_, width_, 2 * lanes_ * per_group);
-    int64_t vector = 0;
-    for (std::size_t p = 0; p < sizes.size(); vector += sizes[p++]) {
-      if (static_cast<int64_t>(p) % per_group == 0) first_panel_.push_back(static_cast<int32_t>(p));
-      const int64_t lane = vector * lanes_;
-      for (int64_t i = lane; i < std::min(count_, lane + sizes[p] * lanes_); ++i) {
-        ids_[i] = order[i];
-        group_of_[order[i]] = static_cast<int32_t>(first_panel_.size() - 1);
-      }
-      panels_.push_back({packed_.template data_ptr<T>() + lane * width_, bias_.data() + lane,
-                         ids_.data() + lane, sizes[p]});
+        span_(cut(count_, kKMeansGroups)),
+        places_(cut(cut(count_, span_), lanes_) * lanes_ * span_),
+        by_place_(room<T>({places_, width_}).zero_()),
+        packed_(room<T>({places_ * width_}).zero_()),
+        biases_(places_, -std::numeric_limits<T>::infinity()),
+        ids_(places_, -1),
+        place_of_(count_),
+        lengths_(count_),
+        moved_(groups()),
+        drift_(groups()) {
+    std::vector<int32_t> order(count_);
+    std::iota(order.begin(), order.end(), 0);
+    if (span_ > 1) order = neighbours_together(start.data_ptr<T>(), count_, width_, span_);
+    for (int64_t i = 0; i < count_; ++i) {
+      const int64_t group = i / span_, vector = group / lanes_ * span_ + i % span_;
+      place_of_[order[i]] = static_cast<int32_t>(vector * lanes_ + group % lanes_);
+      ids_[place_of_[order[i]]] = order[i];
     }
-    first_panel_.push_back(static_cast<int32_t>(panels_.size()));
-    drift_.resize(groups());
-    moved_.resize(groups());
-    pack();
+    const int64_t vectors = places_ / lanes_, panels = cut(vectors, kernels.panel);
+    for (int64_t p = 0, first = 0; p < panels; first += panels_[p++].vectors) {
+      const int64_t size = vectors / panels + (p < vectors % panels);
+      panels_.push_back({packed_.template data_ptr<T>() + first * lanes_ * width_, first, size});
+      panel_of_.insert(panel_of_.end(), size, static_cast<int32_t>(p));
+    }
+    for (int64_t j = 0; j < count_; ++j) put(j, start.data_ptr<T>() + j * width_);
   }
 
-  int64_t groups() const { return static_cast<int64_t>(first_panel_.size()) - 1; }
-  T* data() { return rows_.template data_ptr<T>(); }
-  const at::Tensor& rows() const { return rows_; }
+  int64_t groups() const { return places_ / span_; }
+  int64_t places() const { return places_; }
+  at::Tensor rows() const {
+    const at::Tensor out = room<T>({count_, width_});
+    for (int64_t j = 0; j < count_; ++j)
+      std::copy_n(centre(j), width_, out.template data_ptr<T>() + j * width_);
+    return out;
+  }
+  const T* centre(int64_t j) const {
+    return by_place_.template data_ptr<T>() + place_of_[j] * width_;
+  }
 
   void describe(KMeansRound<T>& round) {
     round.offset = metric_ == KMeansMetric::spherical ? 1 : 0;
     round.panels = panels_.data();
-    round.first_panel = first_panel_.data();
-    round.groups = groups();
-    round.group_of = group_of_.data();
-    round.centres = data();
+    round.panel_count = static_cast<int64_t>(panels_.size());
+    round.centres = by_place_.template data_ptr<T>();
+    round.places = places_;
+    round.span = span_;
     round.biases = biases_.data();
-    round.longest = longest_;
+    round.ids = ids_.data();
+    round.place_of = place_of_.data();
+    round.longest = *std::max_element(lengths_.begin(), lengths_.end());
     round.drift = drift_.data();
   }
 
   // Replaces all; true where one moved.
   bool move_to(const std::vector<double>& centres) {
-    std::vector<double> most(groups());
-    bool any = false;
+    std::vector<double> by(count_), most(groups());
+    ops::parallel_indices(count_, [&](int64_t j) { by[j] = put(j, centres.data() + j * width_); });
     for (int64_t j = 0; j < count_; ++j) {
-      double square = 0;
-      for (int64_t d = 0; d < width_; ++d) {
-        T& value = data()[j * width_ + d];
-        const T next = static_cast<T>(centres[j * width_ + d]);
-        const double by = static_cast<double>(next) - static_cast<double>(value);
-        square += by * by;
-        value = next;
-      }
-      any |= square > 0;
-      most[group_of_[j]] = std::max(most[group_of_[j]], std::sqrt(square));
+      const int64_t vector = place_of_[j] / lanes_, lane = place_of_[j] % lanes_;
+      double& group = most[vector / span_ * lanes_ + lane];
+      group = std::max(group, by[j]);
     }
     for (int64_t g = 0; g < groups(); ++g) {
       moved_[g] += most[g];
       drift_[g] = static_cast<T>(moved_[g] * (1 + 8 * std::numeric_limits<T>::epsilon()));
     }
-    pack();
-    return any;
+    return *std::max_element(by.begin(), by.end()) > 0;
   }
 
  private:
-  void pack() {
-    longest_ = 0;
-    std::vector<T> lengths(panels_.size());
-    ops::parallel_indices(static_cast<int64_t>(panels_.size()), [&](int64_t p) {
-      const KMeansPanel<T>& panel = panels_[p];
-      const int64_t lanes = panel.vectors * lanes_;
-      T* const to = const_cast<T*>(panel.centres);
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        const KMeansId<T> id = panel.ids[lane];
-        if (id < 0) continue;
-        const T* const from = data() + id * width_;
-        double square = 0;
-        for (int64_t d = 0; d < width_; ++d) {
-          to[d * lanes + lane] = from[d];
-          square += static_cast<double>(from[d]) * static_cast<double>(from[d]);
-        }
-        biases_[id] = metric_ == KMeansMetric::spherical ? T(0) : static_cast<T>(-square / 2);
-        bias_[panel.bias - bias_.data() + lane] = biases_[id];
-        lengths[p] = std::max(lengths[p], static_cast<T>(std::sqrt(square) * 1.000001));
-      }
+  // Puts a centre wherever it is kept; by how much it moved.
+  template <class Value>
+  double put(int64_t j, const Value* to) {
+    const int64_t place = place_of_[j];
+    const KMeansPanel<T>& panel = panels_[panel_of_[place / lanes_]];
+    const int64_t distance = panel.vectors * lanes_;
+    T* const row = by_place_.template data_ptr<T>() + place * width_;
+    T* const packed = const_cast<T*>(panel.centres) + place - panel.first * lanes_;
+    const double moved = sum_of(width_, [&](int64_t d) {
+      const double by = static_cast<double>(static_cast<T>(to[d])) - static_cast<double>(row[d]);
+      return by * by;
     });
-    for (const T length : lengths) longest_ = std::max(longest_, length);
+    for (int64_t d = 0; d < width_; ++d) row[d] = packed[d * distance] = static_cast<T>(to[d]);
+    const double square = sum_of(width_, [&](int64_t d) {
+      return static_cast<double>(row[d]) * static_cast<double>(row[d]);
+    });
+    biases_[place] = metric_ == KMeansMetric::spherical ? T(0) : static_cast<T>(-square / 2);
+    lengths_[j] = static_cast<T>(std::sqrt(square) * 1.000001);
+    return std::sqrt(moved);
   }
 
   KMeansMetric metric_;
-  int64_t lanes_, count_, width_;
-  at::Tensor rows_, packed_;
-  std::vector<T> biases_, bias_;
+  int64_t lanes_, count_, width_, span_, places_;
+  at::Tensor by_place_, packed_;  // aligned as vectors like it
+  std::vector<T> biases_;
   std::vector<KMeansId<T>> ids_;
-  std::vector<int32_t> group_of_, first_panel_;
+  std::vector<int32_t> place_of_, panel_of_;  // of a centre, of a vector
   std::vector<KMeansPanel<T>> panels_;
+  std::vector<T> lengths_;
   std::vector<double> moved_;  // as drift_, exactly
   std::vector<T> drift_;
-  T longest_ = 0;
 };
 
 template <class T>
@@ -278,12 +283,14 @@ class Lloyd {
         count_(rows.x.size(0)),
         width_(rows.x.size(1)),
         clusters_(start.size(0)),
-        centres_(start, metric, kernels.lanes),
+        centres_(start, metric, kernels),
         labels_(count_, -1),
         before_(count_, -1),
+        sizes_(clusters_),
         sums_(clusters_ * width_),
         squares_(rows.squares.to(rows.x.scalar_type())),
-        bounds_(room<T>({count_, centres_.groups()})) {}
+        bounds_(room<T>({count_, centres_.groups()})),
+        scores_(room<T>({at::get_num_threads(), kKMeansTile, centres_.places()})) {}
 
   // True where a label changed.
   bool assign(KMeansSearch search) {
@@ -296,8 +303,10 @@ class Lloyd {
     centres_.describe(round);
     round.bounds = bounds_.template data_ptr<T>();
     round.labels = labels_.data();
-    ops::parallel_pieces(cut(count_, kKMeansBlock), at::get_num_threads(), [&](int64_t i, int64_t) {
-      kernels_.assign(round, i * kKMeansBlock, std::min(count_, (i + 1) * kKMeansBlock));
+    T* const scores = scores_.template data_ptr<T>();
+    ops::parallel_pieces(cut(count_, kKMeansBlock), scores_.size(0), [&](int64_t i, int64_t w) {
+      kernels_.assign(round, i * kKMeansBlock, std::min(count_, (i + 1) * kKMeansBlock),
+                      scores + w * kKMeansTile * centres_.places());
     });
     return labels_ != before_;
   }
@@ -306,8 +315,7 @@ class Lloyd {
   bool update() {
     add_members();
     std::vector<double> next = sums_;
-    std::vector<int64_t> counts(clusters_);
-    for (int64_t j = 0; j < clusters_; ++j) counts[j] = first_[j + 1] - first_[j];
+    std::vector<int64_t> counts = sizes_;
     fill_empty(next, counts);
     const int64_t largest = std::max_element(counts.begin(), counts.end()) - counts.begin();
     for (int64_t j = 0; j < clusters_; ++j)
@@ -340,58 +348,67 @@ class Lloyd {
 
  private:
   const T* row(int64_t i) const { return x_ + i * width_; }
-  const T* own_centre(int64_t i) { return centres_.data() + labels_[i] * width_; }
+  const T* own_centre(int64_t i) const { return centres_.centre(labels_[i]); }
   double distance(int64_t i) {
     const T *const a = row(i), *const b = own_centre(i);
-    double sum = 0;
-    for (int64_t d = 0; d < width_; ++d) {
+    return sum_of(width_, [&](int64_t d) {
       const double by = static_cast<double>(a[d]) - static_cast<double>(b[d]);
-      sum += by * by;
-    }
-    return sum;
+      return by * by;
+    });
   }
   double cosine(int64_t i) {
     const T *const a = row(i), *const b = own_centre(i);
-    double sum = 0;
-    for (int64_t d = 0; d < width_; ++d)
-      sum += static_cast<double>(a[d]) * static_cast<double>(b[d]);
-    return sum;
+    return sum_of(width_,
+                  [&](int64_t d) { return static_cast<double>(a[d]) * static_cast<double>(b[d]); });
   }
 
-  // Rows by cluster, each cluster's in their order. `of(i)` < 0: in none.
+  struct ByCluster {
+    std::vector<int64_t> first;  // [clusters + 1]
+    std::vector<int32_t> rows;   // each cluster's in their order
+    int64_t size(int64_t j) const { return first[j + 1] - first[j]; }
+    const int32_t* begin(int64_t j) const { return rows.data() + first[j]; }
+  };
+  // `of(i)` < 0: in none.
   template <class Of>
-  void sort_rows(Of of, std::vector<int64_t>& first, std::vector<int32_t>& rows) {
-    first.assign(clusters_ + 1, 0);
-    for (int64_t i = 0; i < count_; ++i)
-      if (of(i) >= 0) ++first[of(i) + 1];
-    std::partial_sum(first.begin(), first.end(), first.begin());
-    rows.resize(first.back());
-    std::vector<int64_t> next(first.begin(), first.end() - 1);
-    for (int64_t i = 0; i < count_; ++i)
-      if (of(i) >= 0) rows[next[of(i)]++] = static_cast<int32_t>(i);
+  ByCluster by_cluster(const std::vector<int32_t>& rows, Of of) const {
+    ByCluster out{.first = std::vector<int64_t>(clusters_ + 1), .rows = {}};
+    for (const int32_t i : rows)
+      if (of(i) >= 0) ++out.first[of(i) + 1];
+    std::partial_sum(out.first.begin(), out.first.end(), out.first.begin());
+    out.rows.resize(out.first.back());
+    std::vector<int64_t> next(out.first.begin(), out.first.end() - 1);
+    for (const int32_t i : rows)
+      if (of(i) >= 0) out.rows[next[of(i)]++] = i;
+    return out;
   }
 
   // Sums follow from those before by what came and what went. A cluster where that is more than
   // what it has is summed anew; thus what goes is never much larger than what stays, and roundings
   // remain those of a sum.
   void add_members() {
-    const auto now = [&](int64_t i) { return labels_[i]; };
-    const auto came = [&](int64_t i) { return labels_[i] == before_[i] ? -1 : labels_[i]; };
-    const auto went = [&](int64_t i) { return labels_[i] == before_[i] ? -1 : before_[i]; };
-    sort_rows(now, first_, members_);
-    sort_rows(came, first_came_, came_);
-    sort_rows(went, first_went_, went_);
+    std::vector<int32_t> changed, anew;
+    for (int64_t i = 0; i < count_; ++i)
+      if (labels_[i] != before_[i]) changed.push_back(static_cast<int32_t>(i));
+    const ByCluster came = by_cluster(changed, [&](int32_t i) { return labels_[i]; }),
+                    went = by_cluster(changed, [&](int32_t i) { return before_[i]; });
+    std::vector<char> summed_anew(clusters_);
+    for (int64_t j = 0; j < clusters_; ++j) {
+      sizes_[j] += came.size(j) - went.size(j);
+      summed_anew[j] = came.size(j) + went.size(j) > sizes_[j];
+    }
+    if (std::count(summed_anew.begin(), summed_anew.end(), 1) > 0)
+      for (int64_t i = 0; i < count_; ++i)
+        if (summed_anew[labels_[i]]) anew.push_back(static_cast<int32_t>(i));
+    const ByCluster members = by_cluster(anew, [&](int32_t i) { return labels_[i]; });
     std::vector<Addition> additions;
     for (int64_t j = 0; j < clusters_; ++j) {
       double* const sum = sums_.data() + j * width_;
-      const int64_t all = first_[j + 1] - first_[j], more = first_came_[j + 1] - first_came_[j],
-                    less = first_went_[j + 1] - first_went_[j];
-      if (more + less > all) {
+      if (summed_anew[j]) {
         std::fill_n(sum, width_, 0.0);
-        additions.push_back({members_.data() + first_[j], all, 1, sum});
+        additions.push_back({members.begin(j), members.size(j), 1, sum});
       } else {
-        additions.push_back({came_.data() + first_came_[j], more, 1, sum});
-        additions.push_back({went_.data() + first_went_[j], less, -1, sum});
+        additions.push_back({came.begin(j), came.size(j), 1, sum});
+        additions.push_back({went.begin(j), went.size(j), -1, sum});
       }
     }
     add_up(x_, width_, additions, kernels_);
@@ -413,7 +430,7 @@ class Lloyd {
     if (distances[far[0]] == 0) return;
     int64_t taken = 0;
     for (int64_t j = 0; j < clusters_; ++j) {
-      if (first_[j + 1] > first_[j]) continue;
+      if (sizes_[j] > 0) continue;
       const int64_t i = far[taken++], from = labels_[i];
       for (int64_t d = 0; d < width_; ++d) {
         sums[from * width_ + d] -= static_cast<double>(row(i)[d]);
@@ -430,7 +447,7 @@ class Lloyd {
       double square = 0;
       for (int64_t d = 0; d < width_; ++d) square += sum[d] * sum[d];
       if (square == 0) {
-        std::copy_n(centres_.data() + cluster * width_, width_, sum);
+        std::copy_n(centres_.centre(cluster), width_, sum);
         return;
       }
       scale = 1 / std::sqrt(square);
@@ -445,10 +462,9 @@ class Lloyd {
   int64_t count_, width_, clusters_;
   Centres<T> centres_;
   std::vector<int32_t> labels_, before_;
-  std::vector<int32_t> members_, came_, went_;            // by cluster
-  std::vector<int64_t> first_, first_came_, first_went_;  // of each cluster
+  std::vector<int64_t> sizes_;  // of clusters
   std::vector<double> sums_;
-  at::Tensor squares_, bounds_;
+  at::Tensor squares_, bounds_, scores_;
 };
 
 }  // namespace

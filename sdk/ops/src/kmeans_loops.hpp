@@ -5,18 +5,23 @@
 
 #include "kmeans_kernels.hpp"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace gh {
 inline namespace v1 {
 namespace {
 
 #define GH_INLINE inline __attribute__((always_inline))
+#define GH_APART __attribute__((noinline))  // registers of its own; profiles name it
 
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
+constexpr int kVectorBytes = 64, kPanel = 4;  // 24 of 32 registers hold sums, 4 centres
 #elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
+constexpr int kVectorBytes = 32, kPanel = 3;  // 12 of 16, 3
 #else
-constexpr int kVectorBytes = 16;
+constexpr int kVectorBytes = 16, kPanel = 3;
 #endif
 
 // ---- vectors ----
@@ -41,6 +46,7 @@ struct Lanes {
   static GH_INLINE Ids load(const KMeansId<T>* p) {
     return *reinterpret_cast<const UnalignedIds*>(p);
   }
+  static GH_INLINE void store(T* p, Vector v) { *reinterpret_cast<Unaligned*>(p) = v; }
   static GH_INLINE Doubles load_doubles(const T* p) {
     return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Doubles);
   }
@@ -91,187 +97,425 @@ constexpr T kUnitRoundoff = sizeof(T) == 4 ? T(0x1p-24) : T(0x1p-53);
 
 GH_INLINE float root(float x) { return __builtin_sqrtf(x); }
 GH_INLINE double root(double x) { return __builtin_sqrt(x); }
+
+// Roots of lanes, and a bit for each lane of a comparison.
+#if defined(__AVX512F__)
+GH_INLINE Lanes<float>::Vector root(Lanes<float>::Vector v) { return _mm512_maskz_sqrt_ps(-1, v); }
+GH_INLINE Lanes<double>::Vector root(Lanes<double>::Vector v) {
+  return _mm512_maskz_sqrt_pd(-1, v);
+}
+GH_INLINE uint64_t bits(Lanes<float>::Ids v) {
+  return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(v), reinterpret_cast<__m512i>(v));
+}
+GH_INLINE uint64_t bits(Lanes<double>::Ids v) {
+  return _mm512_test_epi64_mask(reinterpret_cast<__m512i>(v), reinterpret_cast<__m512i>(v));
+}
+#elif defined(__AVX2__)
+GH_INLINE Lanes<float>::Vector root(Lanes<float>::Vector v) { return _mm256_sqrt_ps(v); }
+GH_INLINE Lanes<double>::Vector root(Lanes<double>::Vector v) { return _mm256_sqrt_pd(v); }
+GH_INLINE uint64_t bits(Lanes<float>::Ids v) {
+  return static_cast<uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(v)));
+}
+GH_INLINE uint64_t bits(Lanes<double>::Ids v) {
+  return static_cast<uint32_t>(_mm256_movemask_pd(reinterpret_cast<__m256d>(v)));
+}
+#else
+template <class Vector>
+GH_INLINE Vector root(Vector v) {
+  for (unsigned i = 0; i < sizeof(v) / sizeof(v[0]); ++i) v[i] = root(v[i]);
+  return v;
+}
+template <class Ids>
+GH_INLINE uint64_t bits(Ids v) {
+  uint64_t out = 0;
+  for (unsigned i = 0; i < sizeof(v) / sizeof(v[0]); ++i) out |= (v[i] & uint64_t{1}) << i;
+  return out;
+}
+#endif
+
 template <class T>
 GH_INLINE T larger(T a, T b) {
   return a > b ? a : b;
 }
 
-template <class T>
-T dot(const T* a, const T* b, int64_t n) {
+// ---- products of pairs of rows ----
+
+constexpr int kPairs = 8;
+
+// Lanes without kDistance have the sums of a's lanes at that distance, lanes with it those of b's.
+template <class T, int kDistance>
+GH_INLINE typename Lanes<T>::Vector fold(typename Lanes<T>::Vector a, typename Lanes<T>::Vector b) {
   using L = Lanes<T>;
-  typename L::Vector sum[4] = {};
-  int64_t i = 0;
-  for (; i + 4 * L::kCount <= n; i += 4 * L::kCount)
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j)
-      sum[j] += L::load(a + i + j * L::kCount) * L::load(b + i + j * L::kCount);
-  for (; i + L::kCount <= n; i += L::kCount) sum[0] += L::load(a + i) * L::load(b + i);
-  const typename L::Vector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  T out = 0;
-  for (int j = 0; j < L::kCount; ++j) out += all[j];
-  for (; i < n; ++i) out += a[i] * b[i];
-  return out;
+  typename L::Ids lane;
+#pragma GCC unroll 16
+  for (int i = 0; i < L::kCount; ++i) lane[i] = i;
+  const typename L::Ids upper = (lane & kDistance) != 0;
+  return (upper ? b : a) + swapped<kDistance>(upper ? a : b, lane);
 }
+
+// Sums over the lanes of kCount vectors, in the first lanes of kCount equal parts of the result.
+template <class T, int kCount, int kDistance = Lanes<T>::kCount / 2>
+GH_INLINE typename Lanes<T>::Vector folded(typename Lanes<T>::Vector* v) {
+  constexpr int kLeft = kCount > 1 ? kCount / 2 : 1;
+#pragma GCC unroll 8
+  for (int i = 0; i < kLeft; ++i)
+    v[i] = kCount > 1 ? fold<T, kDistance>(v[i], v[i + kLeft])
+                      : v[i] + swapped<kDistance>(v[i], typename Lanes<T>::Ids{});
+  if constexpr (kDistance > 1)
+    return folded<T, kLeft, kDistance / 2>(v);
+  else
+    return v[0];
+}
+
+enum class Left { one, many };  // a[0] with all, or a row for each
+
+// Scores of kPairs rows and centres, and where they are in vectors. Sums in another order than
+// look_at()'s.
+template <class T>
+struct Pairs {
+  using L = Lanes<T>;
+  static constexpr int kAtOnce = kPairs < L::kCount ? kPairs : L::kCount;
+  typename L::Vector part[kPairs / kAtOnce];
+
+  template <Left kLeft>
+  GH_INLINE void look(const T* const* a, const T* const* b, const T* bias, int64_t width) {
+    typename L::Vector sums[kPairs];
+    const int64_t whole = width - width % L::kCount;
+#pragma GCC unroll 8
+    for (int j = 0; j < kPairs; ++j) {
+      T first = bias[j];
+      for (int64_t d = whole; d < width; ++d) first += a[kLeft == Left::one ? 0 : j][d] * b[j][d];
+      sums[j] = typename L::Vector{first};
+    }
+    for (int64_t d = 0; d < whole; d += L::kCount) {
+      const typename L::Vector x = L::load(a[0] + d);
+#pragma GCC unroll 8
+      for (int j = 0; j < kPairs; ++j)
+        sums[j] += (kLeft == Left::one ? x : L::load(a[j] + d)) * L::load(b[j] + d);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < kPairs; j += kAtOnce) part[j / kAtOnce] = folded<T, kAtOnce>(sums + j);
+  }
+
+  GH_INLINE void store(T* out) const {
+#pragma GCC unroll 8
+    for (int j = 0; j < kPairs; ++j)
+      out[j] = part[j / kAtOnce][j % kAtOnce * (L::kCount / kAtOnce)];
+  }
+};
 
 // ---- the nearest centre ----
 
-// Rows of a block, and the best that was found for each.
+// What a row looks at, and where it lies.
 template <class T>
-struct Search {
-  const T* rows[kKMeansBlock];    // those that look at a group
-  int32_t places[kKMeansBlock];   // theirs in the block
-  uint64_t wanted[kKMeansBlock];  // a bit for each group to be looked at
-  T slack[kKMeansBlock];          // of |x − c|²
-  T best[kKMeansBlock];           // the largest score, or at first a bound below it
-  T rest[kKMeansBlock];           // the largest other one of the same group
-  T top[kKMeansBlock];            // the largest of the present group
-  int32_t label[kKMeansBlock];
-  int32_t group[kKMeansBlock];
+struct Row {
+  const T* x;
+  T* bounds;
+  int32_t* label;
+  T square;  // |x|² + offset
+  T slack;   // of |x − c|²
 };
 
-// The scores of a row with one panel.
-template <class T, int kVectors>
-GH_INLINE void take_scores(Search<T>& s, int32_t row, int32_t group, const KMeansPanel<T>& panel,
-                           const typename Lanes<T>::Vector* scores) {
-  using L = Lanes<T>;
-  using Vector = typename L::Vector;
-  using Ids = typename L::Ids;
-  Vector most = scores[0];
-#pragma GCC unroll 3
-  for (int v = 1; v < kVectors; ++v) most = L::larger(most, scores[v]);
-  most = largest<T>(most);
-  const T top = most[0];
-  if (__builtin_expect(top >= s.best[row], 0)) {
-    constexpr KMeansId<T> kBeyond = INT32_MAX;
-    Ids first = Ids{} + kBeyond;
-#pragma GCC unroll 3
-    for (int v = 0; v < kVectors; ++v) {
-      const Ids here = scores[v] == most ? L::load(panel.ids + v * L::kCount) : Ids{} + kBeyond;
-      first = here < first ? here : first;
-    }
-    const KMeansId<T> id = smallest<T>(first);
-    if (top > s.best[row] || id < s.label[row]) {
-      Vector others = L::all(-kInfinity<T>);
-#pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v)
-        others = L::larger(
-            others, L::load(panel.ids + v * L::kCount) == id ? L::all(-kInfinity<T>) : scores[v]);
-      s.rest[row] = larger(s.top[row], largest<T>(others)[0]);
-      s.best[row] = top;
-      s.label[row] = static_cast<int32_t>(id);
-      s.group[row] = group;
-      s.top[row] = larger(s.top[row], top);
-      return;
-    }
-  }
-  if (s.group[row] == group) s.rest[row] = larger(s.rest[row], top);
-  s.top[row] = larger(s.top[row], top);
+// `slack` is twice what a computed |x − c|² can be off: (width + few) roundings of terms that sum
+// to (|x| + |c|)²/2 at most. Two scores of a pair, summed in different orders, thus differ by half
+// of it at most.
+template <class T>
+GH_INLINE Row<T> row_of(const KMeansRound<T>& round, int64_t i) {
+  const T unit = static_cast<T>(2 * (round.width + 16)) * kUnitRoundoff<T>;
+  const T reach = root(round.squares[i]) + round.longest;
+  return {round.x + i * round.width, round.bounds + i * (round.places / round.span),
+          round.labels + i, round.squares[i] + round.offset, unit * reach * reach};
 }
 
-// `count` rows with one panel, as many at a time as registers hold sums for.
+// Scores become bounds; the factor keeps them below in spite of the roundings here.
+template <class T>
+constexpr T kBelow = 1 - 8 * kUnitRoundoff<T>;
+template <class Value, class T>
+GH_INLINE Value bound_of(const Row<T>& row, Value score, Value drift) {
+  const Value square = (row.square - row.slack) - 2 * score;
+  return (root(square > 0 ? square : Value{}) + drift) * kBelow<T>;
+}
+
+// The place of a group in the first of its vectors.
+template <class T>
+GH_INLINE int64_t first_place(const KMeansRound<T>& round, int64_t group) {
+  constexpr int64_t kLanes = Lanes<T>::kCount;
+  return group / kLanes * round.span * kLanes + group % kLanes;
+}
+template <class T>
+GH_INLINE int64_t group_of(const KMeansRound<T>& round, int64_t place) {
+  constexpr int64_t kLanes = Lanes<T>::kCount;
+  return place / kLanes / round.span * kLanes + place % kLanes;
+}
+
+// Scores of `count` rows with one panel, as many at a time as registers hold sums for.
 template <class T, int kRows, int kVectors>
-void look_at(Search<T>& s, int64_t count, int64_t width, int32_t group,
-             const KMeansPanel<T>& panel) {
+GH_APART void look_at(const T* const* x, int64_t count, const KMeansRound<T>& round,
+                      const KMeansPanel<T>& panel, T* scores) {
   using L = Lanes<T>;
   using Vector = typename L::Vector;
+  static_assert(kKMeansTile % kRows == 0);
   for (int64_t first = 0; first < count; first += kRows) {
     const T* rows[kRows];
 #pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) rows[r] = s.rows[first + r < count ? first + r : count - 1];
+    for (int r = 0; r < kRows; ++r) rows[r] = x[first + r < count ? first + r : count - 1];
     Vector sums[kRows][kVectors];
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = L::load(panel.bias + v * L::kCount);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = L::load(round.biases + (panel.first + v) * L::kCount);
     const T* centres = panel.centres;
-    for (int64_t d = 0; d < width; ++d, centres += kVectors * L::kCount) {
+    for (int64_t d = 0; d < round.width; ++d, centres += kVectors * L::kCount) {
       Vector c[kVectors];
-#pragma GCC unroll 3
+#pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) c[v] = L::load(centres + v * L::kCount);
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
-        const Vector x = L::all(rows[r][d]);
-#pragma GCC unroll 3
-        for (int v = 0; v < kVectors; ++v) sums[r][v] += x * c[v];
+        const Vector one = L::all(rows[r][d]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += one * c[v];
       }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
-      if (first + r < count)
-        take_scores<T, kVectors>(s, s.places[first + r], group, panel, sums[r]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v)
+        L::store(scores + (first + r) * round.places + (panel.first + v) * L::kCount, sums[r][v]);
   }
 }
 
-// Which groups each row has to look at. A group may be skipped only where none of its scores, as
-// look_at() rounds them, could reach that of the row's own centre. `slack` is twice what a computed
-// |x − c|² can be off: (width + few) roundings of terms that sum to (|x| + |c|)²/2 at most.
+// Label and bounds of a row from all its scores.
 template <class T>
-void choose_groups(const KMeansRound<T>& round, int64_t begin, int64_t count, Search<T>& s) {
-  const uint64_t all = ~uint64_t{0} >> (64 - round.groups);
-  const T unit = static_cast<T>(2 * (round.width + 16)) * kUnitRoundoff<T>;
-  for (int64_t i = 0; i < count; ++i) {
-    const T* const x = round.x + (begin + i) * round.width;
-    const T square = round.squares[begin + i], reach = root(square) + round.longest;
-    s.slack[i] = unit * reach * reach;
-    s.label[i] = INT32_MAX;
-    s.group[i] = -1;
-    s.wanted[i] = all;
-    s.best[i] = -kInfinity<T>;
-    const int32_t own = round.labels[begin + i];
-    if (own < 0) continue;
-    const T score = dot(x, round.centres + own * round.width, round.width) + round.biases[own];
-    const T distance = root(larger(square + round.offset - 2 * score, T(0)) + 3 * s.slack[i]);
-    const T* const bounds = round.bounds + (begin + i) * round.groups;
-    uint64_t wanted = 0;
-    for (int64_t g = 0; g < round.groups; ++g)
-      wanted |= static_cast<uint64_t>(!(bounds[g] - round.drift[g] > distance)) << g;
-    // Scores are compared only where they were computed in the same way.
-    s.wanted[i] = wanted ? wanted | uint64_t{1} << round.group_of[own] : 0;
-    s.best[i] = score - s.slack[i];
+GH_INLINE void take_all(const KMeansRound<T>& round, const Row<T>& row, const T* scores) {
+  using L = Lanes<T>;
+  using Vector = typename L::Vector;
+  using Ids = typename L::Ids;
+  Vector most = L::load(scores);
+  for (int64_t p = L::kCount; p < round.places; p += L::kCount)
+    most = L::larger(most, L::load(scores + p));
+  most = largest<T>(most);
+  constexpr KMeansId<T> kBeyond = INT32_MAX;
+  Ids first = Ids{} + kBeyond;
+  for (int64_t p = 0; p < round.places; p += L::kCount) {
+    const Ids here = L::load(scores + p) == most ? L::load(round.ids + p) : Ids{} + kBeyond;
+    first = here < first ? here : first;
   }
+  *row.label = static_cast<int32_t>(smallest<T>(first));
+
+  const int64_t groups = round.places / round.span;
+  for (int64_t g = 0; g < groups; g += L::kCount) {
+    const T* const from = scores + g * round.span;
+    Vector top = L::load(from);
+    for (int64_t s = 1; s < round.span; ++s) top = L::larger(top, L::load(from + s * L::kCount));
+    L::store(row.bounds + g, bound_of(row, top, L::load(round.drift + g)));
+  }
+  const int64_t own = round.place_of[*row.label], group = group_of(round, own);
+  T rest = -kInfinity<T>;
+  for (int64_t s = 0, p = first_place(round, group); s < round.span; ++s, p += L::kCount)
+    if (p != own) rest = larger(rest, scores[p]);
+  row.bounds[group] = bound_of(row, rest, round.drift[group]);
 }
 
+// All centres for some rows of a block.
 template <class T>
-void assign(const KMeansRound<T>& round, int64_t begin, int64_t end) {
-  const int64_t count = end - begin, width = round.width;
-  Search<T> s;
-  choose_groups(round, begin, count, s);
-  for (int32_t g = 0; g < round.groups; ++g) {
-    int64_t looking = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (!(s.wanted[i] >> g & 1)) continue;
-      s.rows[looking] = round.x + (begin + i) * width;
-      s.places[looking++] = static_cast<int32_t>(i);
-      s.top[i] = -kInfinity<T>;
-    }
-    if (looking == 0) continue;
-    for (int32_t p = round.first_panel[g]; p < round.first_panel[g + 1]; ++p) {
+void search_all(const KMeansRound<T>& round, const int64_t* rows, int64_t count, T* scores) {
+  for (; count > 0; rows += kKMeansTile, count -= kKMeansTile) {
+    const int64_t here = count < kKMeansTile ? count : kKMeansTile;
+    const T* x[kKMeansTile];
+    for (int64_t i = 0; i < here; ++i) x[i] = round.x + rows[i] * round.width;
+    for (int64_t p = 0; p < round.panel_count; ++p) {
       const KMeansPanel<T>& panel = round.panels[p];
-      if (panel.vectors == 3)
-        look_at<T, 4, 3>(s, looking, width, g, panel);
+      if (kPanel == 4 && panel.vectors == 4)
+        look_at<T, 6, kPanel == 4 ? 4 : 1>(x, here, round, panel, scores);
+      else if (panel.vectors == 3)
+        look_at<T, kPanel == 4 ? 8 : 4, 3>(x, here, round, panel, scores);
       else if (panel.vectors == 2)
-        look_at<T, 6, 2>(s, looking, width, g, panel);
+        look_at<T, kPanel == 4 ? 8 : 6, 2>(x, here, round, panel, scores);
       else
-        look_at<T, 8, 1>(s, looking, width, g, panel);
+        look_at<T, 8, 1>(x, here, round, panel, scores);
     }
-    for (int64_t j = 0; j < looking; ++j) {
-      const int32_t i = s.places[j];
-      round.bounds[(begin + i) * round.groups + g] = s.top[i];
+    for (int64_t i = 0; i < here; ++i)
+      take_all(round, row_of(round, rows[i]), scores + i * round.places);
+  }
+}
+
+// The groups that a row has to look at.
+struct Wanted {
+  static constexpr int64_t kMost = 1024;  // centres; more are better searched with all others
+  static constexpr int64_t kBeyond = 16;  // room that is written but not used
+  uint64_t bits[kKMeansGroups / 64];
+  int64_t count;
+  int32_t groups[kKMeansGroups + kBeyond];
+};
+
+// A group may be skipped only where none of its scores, as look_at() rounds them, could reach that
+// of the row's own centre.
+template <class T>
+GH_INLINE void choose_groups(const KMeansRound<T>& round, const Row<T>& row, T score,
+                             Wanted& wanted) {
+  using L = Lanes<T>;
+  const typename L::Vector distance =
+      L::all(root(larger(row.square - 2 * score, T(0)) + 3 * row.slack));
+  const int64_t groups = round.places / round.span;
+  wanted.count = 0;
+  for (int64_t word = 0; word < groups; word += 64) {
+    uint64_t found = 0;
+    for (int64_t g = word; g < groups && g < word + 64; g += L::kCount)
+      found |= bits(L::load(row.bounds + g) - L::load(round.drift + g) <= distance) << (g - word);
+    wanted.bits[word / 64] = found;
+    wanted.count += __builtin_popcountll(found);
+  }
+}
+
+// Their numbers. How many there are is hard to foresee, so that a loop over bits costs more in
+// wrong guesses than in work.
+GH_INLINE void list_groups(int64_t groups, Wanted& wanted) {
+  int32_t* to = wanted.groups;
+#if defined(__AVX512F__)
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (int64_t g = 0; g < groups; g += 16) {
+    const __mmask16 found = static_cast<__mmask16>(wanted.bits[g / 64] >> (g % 64));
+    const __m512i here = _mm512_add_epi32(lane, _mm512_set1_epi32(static_cast<int32_t>(g)));
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32(found, here));
+    to += __builtin_popcount(found);
+  }
+#else
+  for (int64_t word = 0; word < groups; word += 64)
+    for (uint64_t found = wanted.bits[word / 64]; found != 0; found &= found - 1)
+      *to++ = static_cast<int32_t>(word + __builtin_ctzll(found));
+#endif
+}
+
+// The places of groups that have several. In place of the row's own stands a neighbour.
+template <class T>
+void expand(const KMeansRound<T>& round, const Wanted& wanted, int64_t own, int32_t* places) {
+  for (int64_t k = 0; k < wanted.count; ++k)
+    for (int64_t s = 0, p = first_place(round, wanted.groups[k]); s < round.span;
+         ++s, p += Lanes<T>::kCount) {
+      const int64_t other = s == 0 ? p + Lanes<T>::kCount : p - Lanes<T>::kCount;
+      *places++ = static_cast<int32_t>(p == own ? other : p);
+    }
+}
+
+// Looks at the wanted groups alone. False where two centres are so nearly as far that the order of
+// roundings could decide; then nothing has changed.
+template <class T>
+GH_APART bool search_some(const KMeansRound<T>& round, const Row<T>& row, T own_score,
+                          Wanted& wanted) {
+  using L = Lanes<T>;
+  constexpr int64_t kRoom = Wanted::kMost + kPairs;
+  const int64_t own = round.place_of[*row.label], count = wanted.count * round.span;
+  int32_t several[kRoom];
+  int32_t* places = wanted.groups;
+  if (round.span > 1) {
+    expand(round, wanted, own, several);
+    places = several;
+  }
+  for (int j = 0; j < kPairs; ++j) places[count + j] = places[count - 1];
+  T scores[kRoom], bounds[kRoom];
+  typename L::Vector top = L::all(-kInfinity<T>);
+  for (int64_t j = 0; j < count; j += kPairs) {
+    const T* centres[kPairs];
+    T biases[kPairs];
+#pragma GCC unroll 8
+    for (int k = 0; k < kPairs; ++k) {
+      centres[k] = round.centres + places[j + k] * round.width;
+      biases[k] = round.biases[places[j + k]];
+    }
+    Pairs<T> pairs;
+    pairs.template look<Left::one>(&row.x, centres, biases, round.width);
+    pairs.store(scores + j);
+    for (typename L::Vector& part : pairs.part) {
+      top = L::larger(top, part);
+      part = bound_of(row, part, typename L::Vector{});
+    }
+    pairs.store(bounds + j);
+  }
+
+  const T most = largest<T>(top)[0];
+  int64_t next = -1;
+  if (most >= own_score - row.slack) {
+    const T least = larger(most, own_score) - row.slack;
+    if (own_score >= least) return false;
+    for (int64_t j = 0; j < count; ++j) {
+      if (scores[j] < least) continue;
+      if (next >= 0) return false;
+      next = j;
+    }
+    bounds[next] = kInfinity<T>;
+    *row.label = static_cast<int32_t>(round.ids[places[next]]);
+  }
+  for (int64_t k = 0; k < wanted.count; ++k) {
+    const int32_t g = wanted.groups[k];
+    T bound = bounds[k * round.span];
+    for (int64_t s = 1; s < round.span; ++s)
+      bound = bound < bounds[k * round.span + s] ? bound : bounds[k * round.span + s];
+    row.bounds[g] = (bound + round.drift[g]) * kBelow<T>;
+  }
+  if (next >= 0) {
+    const int64_t g = group_of(round, own);
+    const T bound = bound_of(row, own_score, round.drift[g]);
+    if (bound < row.bounds[g]) row.bounds[g] = bound;
+  }
+  return true;
+}
+
+template <class T>
+GH_INLINE void prefetch(const T* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(from + i);
+}
+
+// The scores of rows from `first` on with their own centres.
+template <class T>
+GH_INLINE void own_scores(const KMeansRound<T>& round, int64_t first, int64_t end, T* scores) {
+  const T *x[kPairs], *centres[kPairs];
+  T biases[kPairs];
+#pragma GCC unroll 8
+  for (int j = 0; j < kPairs; ++j) {
+    const int64_t i = first + j < end ? first + j : end - 1;
+    const int64_t place = round.place_of[round.labels[i]];
+    x[j] = round.x + i * round.width;
+    centres[j] = round.centres + place * round.width;
+    biases[j] = round.biases[place];
+  }
+  Pairs<T> pairs;
+  pairs.template look<Left::many>(x, centres, biases, round.width);
+  pairs.store(scores);
+}
+
+template <class T>
+void assign(const KMeansRound<T>& round, int64_t begin, int64_t end, T* scores) {
+  int64_t rows[kKMeansBlock];  // those that look at all centres
+  int64_t count = 0;
+  const int64_t groups = round.places / round.span;
+  Wanted wanted;
+  for (int64_t first = begin; first < end; first += kPairs) {
+    const int64_t last = first + kPairs < end ? first + kPairs : end;
+    if (round.labels[first] < 0) {  // all of them, then
+      for (int64_t i = first; i < last; ++i) rows[count++] = i;
+      continue;
+    }
+    T own[kPairs];
+    own_scores(round, first, end, own);
+    for (int64_t i = first; i < last; ++i) {
+      if (i + kPairs < end) {  // what the next rows read, while these compute
+        prefetch(round.x + (i + kPairs) * round.width, round.width);
+        prefetch(round.bounds + (i + kPairs) * groups, groups);
+      }
+      const Row<T> row = row_of(round, i);
+      choose_groups(round, row, own[i - first], wanted);
+      if (wanted.count == 0) continue;
+      const int64_t centres = wanted.count * round.span;
+      bool done = 4 * centres <= round.places && centres <= Wanted::kMost;
+      if (done) {
+        list_groups(groups, wanted);
+        done = search_some(round, row, own[i - first], wanted);
+      }
+      if (!done) rows[count++] = i;
     }
   }
-  // Scores become bounds; the factor keeps them below in spite of the roundings here.
-  constexpr T kBelow = 1 - 8 * kUnitRoundoff<T>;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!s.wanted[i]) continue;
-    round.labels[begin + i] = s.label[i];
-    T* const bounds = round.bounds + (begin + i) * round.groups;
-    const T square = round.squares[begin + i] + round.offset - s.slack[i];
-    for (int64_t g = 0; g < round.groups; ++g) {
-      if (!(s.wanted[i] >> g & 1)) continue;
-      const T score = g == s.group[i] ? s.rest[i] : bounds[g];
-      bounds[g] = (root(larger(square - 2 * score, T(0))) + round.drift[g]) * kBelow;
-    }
-  }
+  search_all(round, rows, count, scores);
 }
 
 // ---- sums ----
@@ -377,8 +621,8 @@ void nearest(const T* x, int64_t width, int64_t count, const T* const* centres, 
 }
 
 template <class T>
-constexpr KMeansKernels<T> kKMeansLoops = {Lanes<T>::kCount, assign<T>, sum<T>, squares<T>,
-                                           nearest<T>};
+constexpr KMeansKernels<T> kKMeansLoops = {Lanes<T>::kCount, kPanel,     assign<T>,
+                                           sum<T>,           squares<T>, nearest<T>};
 
 }  // namespace
 }  // namespace v1

@@ -5,7 +5,7 @@
 //   ops::KMeansResult found = ops::kmeans(x, start, {.iterations = 25});
 //
 // A round gives each row to its nearest centre and moves each centre to the mean of its rows.
-// Bounds on distances (Hamerly 2010; Ding et al. 2015) say which centres cannot be the nearest;
+// Bounds on distances (Elkan 2003; Ding et al. 2015) say which centres cannot be the nearest;
 // they are not looked at, with a margin for rounding, so that labels are those of a search through
 // all.
 //

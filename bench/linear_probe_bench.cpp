@@ -1,0 +1,90 @@
+// What bench/linear_probe.py runs: linear classifiers of libghops.
+//
+//   linear_probe_bench THREADS ROWS TESTS WIDTH CLASSES X TARGETS X_TEST TARGETS_TEST
+//
+// Files of float32 [ROWS, WIDTH] and int64 [ROWS]. Reads commands from standard input, one a line,
+// and answers each with a line of JSON:
+//
+//   train EPOCHS SEED    {"seconds", "accuracy"}: the `gh` protocol with so many epochs
+//   fit L2               {"seconds", "accuracy", "passes", "objective", "l2"}; an L2 of 0 is chosen
+#include "gh/ops/linear_classifier.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using namespace gh::ops;
+
+at::Tensor read(const std::string& file, at::IntArrayRef shape, at::ScalarType dtype) {
+  const at::Tensor t = at::empty(shape, dtype);
+  std::ifstream in(file, std::ios::binary);
+  in.read(static_cast<char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes()));
+  if (!in) throw std::runtime_error(file + " is too short");
+  return t;
+}
+
+double now() {
+  const auto t = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(t).count();
+}
+
+std::vector<double> gh_rates(int64_t epochs) {
+  std::vector<double> rates;
+  for (int64_t e = 0; e < epochs; ++e)
+    rates.push_back(1e-2 * std::pow(1e-4, static_cast<double>(e) / static_cast<double>(epochs)));
+  return rates;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 10) return 64;
+  at::set_num_threads(std::stoi(arguments[1]));
+  const int64_t rows = std::stoll(arguments[2]), tests = std::stoll(arguments[3]),
+                width = std::stoll(arguments[4]), classes = std::stoll(arguments[5]);
+  const at::Tensor x = read(arguments[6], {rows, width}, at::kFloat),
+                   y = read(arguments[7], {rows}, at::kLong),
+                   x_test = read(arguments[8], {tests, width}, at::kFloat),
+                   y_test = read(arguments[9], {tests}, at::kLong);
+  const auto accuracy = [&](const LinearClassifier& probe) {
+    return 100 *
+           linear_scores(x_test, probe).argmax(1).eq(y_test).to(at::kDouble).mean().item<double>();
+  };
+  std::string command;
+  while (std::cin >> command) {
+    nlohmann::json answer;
+    const double began = now();
+    if (command == "train") {
+      int64_t epochs = 0;
+      uint64_t seed = 0;
+      std::cin >> epochs >> seed;
+      const LinearClassifier probe = train_linear(
+          x, y, linear_start(classes, width, at::kFloat, gh::Random(seed)),
+          {.l2 = 5e-6, .batch = 1000, .rates = gh_rates(epochs)}, [&](int64_t epoch) {
+            return gh::Random(seed, static_cast<uint64_t>(epoch) + 1).permutation(rows);
+          });
+      answer = {{"seconds", now() - began}, {"accuracy", accuracy(probe)}};
+    } else {
+      double l2 = 0;
+      std::cin >> l2;
+      const LogisticRegression regression(x, y, classes);
+      const LogisticFit fit =
+          l2 > 0 ? regression.fit({.l2 = l2}) : fit_with_chosen_l2(regression, gh::Random(0));
+      answer = {{"seconds", now() - began},
+                {"accuracy", accuracy(fit.classifier)},
+                {"passes", fit.passes},
+                {"objective", fit.objective},
+                {"l2", fit.l2}};
+    }
+    std::cout << answer.dump() << std::endl;
+  }
+}

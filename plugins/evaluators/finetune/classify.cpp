@@ -1,0 +1,78 @@
+// The evaluator "finetune".
+#include "class_loss.hpp"
+#include "evaluators.hpp"
+
+#include "gh/schedule.hpp"
+
+#include <ATen/ops/bincount.h>
+
+#include <sstream>
+
+namespace tuning {
+
+Finetune::Finetune(const gh::Params& params)
+    : tuning_(read_tuning(params)),
+      settings_(gh::read_classification(params)),
+      adjusted_(params.text("loss") == "logit-adjusted"),
+      tau_(params.real("tau")),
+      rate_(params.real("rate")),
+      head_factor_(params.real("head_rate")),
+      weight_decay_(params.real("weight_decay")),
+      epochs_(params.integer("epochs")),
+      batch_(params.integer("batch")),
+      nesterov_(params.boolean("nesterov")),
+      cosine_(params.boolean("cosine")) {}
+
+void Finetune::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
+  gh::check_classification(settings_, facts, out);
+  check_tuning(tuning_, facts, out);
+}
+
+std::string Finetune::words() const {
+  std::ostringstream text;
+  text << (tuning_.scratch ? "a new encoder" : "the run's encoder") << " with a linear head, "
+       << (tuning_.frozen ? "head only, " : "") << "trained on " << tuning_.train_split << " for "
+       << epochs_ << " epochs with " << (adjusted_ ? "logit-adjusted " : "") << "cross entropy";
+  if (adjusted_) text << " (tau " << tau_ << ")";
+  return text.str();
+}
+
+void Finetune::evaluate(gh::Evaluation& evaluation) {
+  const int64_t classes = evaluation.class_counts().numel();
+  const at::Tensor labels = targets_of(evaluation, tuning_.train_split);
+  const int64_t least = labels.min().item<int64_t>(), most = labels.max().item<int64_t>();
+  gh::require(least >= 0 && most < classes, gh::ErrorCode::invalid_param, "label ",
+              least < 0 ? least : most, " of split '", tuning_.train_split,
+              "' is none of the training set's ", classes, " classes");
+  const at::Tensor adjustment =
+      adjusted_ ? log_prior(at::bincount(labels, {}, classes), tau_) : at::Tensor();
+
+  TunedNetwork network(evaluation, tuning_, classes);
+  Sgd optimizer(network.trained(head_factor_), nesterov_ ? Momentum::nesterov : Momentum::plain,
+                weight_decay_);
+  TrainingPlan plan{.epochs = epochs_, .batch = batch_, .samples = labels.numel()};
+  plan.rate = [&](double done) {
+    return cosine_ ? gh::half_cosine(rate_, 0, done, static_cast<double>(epochs_)) : rate_;
+  };
+  plan.loss = [&](const at::Tensor& logits, const at::Tensor& y) {
+    return TrainingPlan::Outcome{class_loss(logits, y, adjustment),
+                                 100 * (logits.argmax(1) == y).sum().item<double>()};
+  };
+  const TrainingCurve curve = train(evaluation, tuning_, network, optimizer, plan);
+  evaluation.picture("training_loss", "Mean loss of each epoch while it was trained.",
+                     "image/svg+xml", curve_svg("training loss", curve.loss));
+  evaluation.picture("training_accuracy",
+                     "Training samples told right while they were trained on, augmented, by the "
+                     "raw logits.",
+                     "image/svg+xml", curve_svg("training accuracy, %", curve.score));
+
+  // The adjustment is for training only: logits that were right with it treat all classes as
+  // equally frequent without it.
+  const Predictions found = predict(evaluation, network, settings_.split, batch_);
+  const auto& names =
+      evaluation.features({.level = gh::FeatureLevel::none, .split = settings_.split}).class_names;
+  gh::report_classification(evaluation, settings_,
+                            {gh::ranked_classes(found.outputs), found.targets, names}, words());
+}
+
+}  // namespace tuning

@@ -1,0 +1,183 @@
+#include "support/plugin_fixture.hpp"
+#include "support/recorded_evaluation.hpp"
+
+#include "gh/ops/linear_classifier.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/tensor.h>
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <set>
+#include <string>
+
+namespace {
+
+using namespace gh;
+using test::RecordedEvaluation;
+
+constexpr int64_t kClasses = 6, kWidth = 12;
+
+// Classes around their own middles; `spread` decides how much they overlap.
+void give(RecordedEvaluation& evaluation, const std::string& split, int64_t rows, double spread,
+          uint64_t key) {
+  const at::Tensor targets = at::arange(rows, at::kLong).remainder(kClasses);
+  const at::Tensor middles = at::empty({kClasses, kWidth}), noise = at::empty({rows, kWidth});
+  Random(1).fill_normal(middles, 0, 1);
+  Random(key).fill_normal(noise, 0, spread);
+  evaluation.give(split, middles.index_select(0, targets) + noise, targets);
+}
+
+struct Prepared : RecordedEvaluation {
+  explicit Prepared(double spread, uint64_t seed = 0) {
+    run.seed = seed;
+    give(*this, "train:full", 1500, spread, 2);
+    give(*this, "test", 600, spread, 3);
+    counts = at::tensor({500, 400, 300, 200, 50, 50}, at::kLong);
+  }
+};
+
+Prepared evaluate(double spread, const std::string& toml) {
+  Prepared evaluation(spread);
+  test::load<Evaluator>("linear_probe", toml)->evaluate(evaluation);
+  return evaluation;
+}
+
+TEST_CASE("linear_probe tells classes that a plane can tell, by every protocol") {
+  for (const std::string protocol :
+       {"gh\"\nepochs = 40", "sdclr\"", "fast\"", "fast\"\nl2 = 1e-4"}) {
+    INFO(protocol);
+    const Prepared out = evaluate(0.1, "protocol = \"" + protocol);
+    CHECK(out.metrics.at("accuracy") == 100);
+    CHECK(out.metrics.at("train_accuracy") == 100);
+    CHECK(out.metrics.at("top5") == 100);
+    CHECK(out.metrics.count("l2") == (protocol.starts_with("fast") ? 1 : 0));
+  }
+}
+
+TEST_CASE("linear_probe cannot tell what is not there") {
+  const Prepared out = evaluate(1000, "protocol = \"fast\"");
+  CHECK(out.metrics.at("accuracy") == Approx(100.0 / kClasses).margin(6));
+  CHECK(out.metrics.at("top5") == Approx(500.0 / kClasses).margin(6));
+}
+
+// What the operator gives with the numbers that the protocol has.
+double expected_accuracy(const ops::LinearTraining& training, uint64_t seed) {
+  Prepared evaluation(1.5, seed);
+  const Features& train = evaluation.features({.split = "train:full"});
+  const Features& test = evaluation.features({.split = "test"});
+  const Random stream = evaluation.random("linear_probe");
+  Random orders = stream.fork("orders");
+  const ops::LinearClassifier probe = ops::train_linear(
+      train.x, train.targets, ops::linear_start(kClasses, kWidth, at::kFloat, stream.fork("start")),
+      training, [&](int64_t) { return orders.permutation(1500); });
+  return 100 * ops::linear_scores(test.x, probe)
+                   .argmax(1)
+                   .eq(test.targets)
+                   .to(at::kDouble)
+                   .mean()
+                   .item<double>();
+}
+
+TEST_CASE("linear_probe trains as published, and as the recipe says instead") {
+  const auto accuracy = [](const std::string& toml, uint64_t seed) {
+    Prepared evaluation(1.5, seed);
+    test::load<Evaluator>("linear_probe", toml)->evaluate(evaluation);
+    return evaluation.metrics.at("accuracy");
+  };
+  std::vector<double> gh_rates;
+  for (int e = 0; e < 500; ++e) gh_rates.push_back(1e-2 * std::pow(1e-4, e / 500.0));
+  std::vector<double> sdclr_rates(30, 30.0), other_rates(6, 0.5);
+  for (std::size_t e = 10; e < 30; ++e) sdclr_rates[e] = e < 20 ? 3 : 0.3;
+  for (std::size_t e = 2; e < 6; ++e) other_rates[e] = e < 4 ? 0.05 : 0.005;
+  using ops::LinearOptimizer;
+  // SGD with a rate of 30 never settles, so that its accuracy tells the last digit of every number.
+  for (const uint64_t seed : {0, 1, 2}) {
+    CHECK(accuracy("", seed) ==
+          Approx(expected_accuracy({.l2 = 5e-6, .batch = 1000, .rates = gh_rates}, seed)));
+    CHECK(accuracy("protocol = \"sdclr\"", seed) ==
+          Approx(expected_accuracy(
+              {.optimizer = LinearOptimizer::sgd, .batch = 512, .rates = sdclr_rates}, seed)));
+    CHECK(accuracy("protocol = \"sdclr\"\nepochs = 6\nbatch = 100\nrate = 0.5\nl2 = 0.1", seed) ==
+          Approx(expected_accuracy(
+              {.optimizer = LinearOptimizer::sgd, .l2 = 0.1, .batch = 100, .rates = other_rates},
+              seed)));
+  }
+}
+
+TEST_CASE("linear_probe with shots learns from so many of each class, and drops its rate later") {
+  const Prepared out = evaluate(1.5, "shots = 4\nprotocol = \"sdclr\"");
+  CHECK_THAT(out.definitions.at("accuracy"),
+             Catch::Contains("learnt from 24 samples of train:full"));
+  CHECK_THAT(out.said, Catch::Contains("epoch 80 of 100"));
+  CHECK_FALSE(out.metrics.at("accuracy") ==
+              evaluate(1.5, "protocol = \"sdclr\"").metrics.at("accuracy"));
+  CHECK(out.metrics.at("accuracy") ==
+        evaluate(1.5, "shots = 4\nprotocol = \"sdclr\"").metrics.at("accuracy"));
+}
+
+TEST_CASE("linear_probe sees training samples with the views of its protocol") {
+  const auto asked = [](std::vector<int64_t> shape, const std::string& toml) {
+    Prepared evaluation(1);
+    if (!shape.empty()) evaluation.run.view_shapes = {shape, shape};
+    test::load<Evaluator>("linear_probe", "protocol = \"fast\"\nl2 = 0.1\n" + toml)
+        ->evaluate(evaluation);
+    std::string out;
+    for (const auto& [split, views, draw] : evaluation.asked) out += split + " " + views + "; ";
+    return out;
+  };
+  CHECK(asked({3, 32, 32}, "") == "train:full probe-32; test plain; ");
+  CHECK(asked({3, 224, 224}, "") == "train:full probe-224; test plain; ");
+  CHECK(asked({3, 48, 48}, "") == "train:full plain; test plain; ");
+  CHECK(asked({2}, "") == "train:full plain; test plain; ");
+  CHECK(asked({3, 32, 32}, "train_views = \"train\"") == "train:full train; test plain; ");
+}
+
+TEST_CASE("linear_probe's l2 is given or chosen, and pulls weights towards zero") {
+  CHECK(evaluate(1.5, "protocol = \"fast\"\nl2 = 0.25").metrics.at("l2") == 0.25);
+  const Prepared chosen = evaluate(1.5, "protocol = \"fast\"");
+  CHECK_THAT(chosen.definitions.at("l2"), Catch::Contains("chosen"));
+  // With next to no weights the largest of equal classes is as good as any.
+  CHECK(evaluate(1.5, "protocol = \"fast\"\nl2 = 1e6").metrics.at("train_accuracy") <
+        chosen.metrics.at("train_accuracy"));
+}
+
+TEST_CASE("linear_probe gives the same numbers on any number of threads") {
+  const int before = at::get_num_threads();
+  for (const char* toml : {"epochs = 20", "protocol = \"fast\""}) {
+    at::set_num_threads(1);
+    const Prepared one = evaluate(1.5, toml);
+    at::set_num_threads(2);
+    const Prepared two = evaluate(1.5, toml);
+    at::set_num_threads(before);
+    CHECK(one.metrics == two.metrics);
+  }
+}
+
+TEST_CASE("linear_probe refuses what does not go together") {
+  EvalFacts facts;
+  facts.splits = {"train", "test", "train:full"};
+  facts.class_targets = true;
+  const auto complaints = [&](const std::string& toml) {
+    test::CollectedComplaints out;
+    test::load<Evaluator>("linear_probe", toml)->check(facts, out);
+    return out.text;
+  };
+  CHECK(complaints("") == "");
+  CHECK(complaints("protocol = \"fast\"\nl2 = 0\nshots = 50") == "");
+  for (const std::string key : {"epochs", "batch", "rate"})
+    CHECK_THAT(complaints("protocol = \"fast\"\n" + key + " = 5"), Catch::StartsWith(key + ": "));
+  CHECK_THAT(complaints("shots = 5\nlist = \"some.txt\""), Catch::Contains("drawn or listed"));
+  CHECK_THAT(complaints("train_split = \"trian\""), Catch::Contains("no split 'trian'"));
+  CHECK_THAT(complaints("train_split = \"test\""), Catch::Contains("tested on"));
+  CHECK_THAT(complaints("split = \"val\""), Catch::Contains("no split 'val'"));
+  facts.class_targets = false;
+  CHECK_THAT(complaints(""), Catch::Contains("labels"));
+  for (const char* bad :
+       {"protocol = \"svm\"", "shots = -1", "epochs = 0", "batch = 0", "rate = 0", "l2 = -1"})
+    CHECK_THROWS(test::load<Evaluator>("linear_probe", bad));
+}
+
+}  // namespace

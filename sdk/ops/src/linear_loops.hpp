@@ -1,0 +1,280 @@
+// The loops of linear_kernels.hpp, written once for vectors of any size and included by the sources
+// that compile them. No function of the standard library in here: an inline one compiled for these
+// instructions could be the one that the linker keeps.
+#pragma once
+
+#include "linear_kernels.hpp"
+
+namespace gh {
+inline namespace v1 {
+namespace {
+
+#define GH_INLINE inline __attribute__((always_inline))
+
+// A tile of sums fits the registers: 8 × 3 or 4 × 4 of 32, 8 × 1 or 4 × 2 of 16.
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kMostVectors = 4;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+constexpr int kMostVectors = 2;
+#else
+constexpr int kVectorBytes = 16;
+constexpr int kMostVectors = 2;
+#endif
+template <int kVectors>
+constexpr int kTileSide = kVectors == kMostVectors ? 4 : 8;
+// Weights of that many dims and a panel stay in the first cache while a block's rows go by.
+constexpr int64_t kDimsInCache = 64;
+
+template <class T>
+struct Lanes {
+  using Integer = decltype([] {
+    if constexpr (sizeof(T) == 4)
+      return int32_t{};
+    else
+      return int64_t{};
+  }());
+  static constexpr int kCount = kVectorBytes / sizeof(T);
+  typedef T Vector __attribute__((vector_size(kVectorBytes)));
+  typedef T Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  typedef Integer Bits __attribute__((vector_size(kVectorBytes)));
+
+  static GH_INLINE Vector load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
+  static GH_INLINE void store(T* p, Vector v) { *reinterpret_cast<Unaligned*>(p) = v; }
+  // Not "+": −0 + 0 is another value, which costs an addition.
+  static GH_INLINE Vector all(T x) { return x - Vector{}; }
+};
+
+// ---- packing ----
+
+template <class T>
+void pack(const T* const* rows, int64_t count, int64_t width, T* packed) {
+  constexpr int64_t kSize = kLinearRows * kLinearDims;
+  for (int64_t r = 0; r < count; ++r) {
+    // Rows lie anywhere in memory; the next but one is fetched meanwhile.
+    const T* const row = rows[r];
+    const T* const next = rows[r + 2 < count ? r + 2 : r];
+    T* out = packed + r * kLinearDims;
+    int64_t d = 0;
+    for (; d + kLinearDims <= width; d += kLinearDims, out += kSize) {
+      __builtin_prefetch(next + d);
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kLinearDims; i += Lanes<T>::kCount)
+        Lanes<T>::store(out + i, Lanes<T>::load(row + d + i));
+    }
+    if (d == width) continue;
+    for (int64_t i = 0; i < kLinearDims; ++i) out[i] = d + i < width ? row[d + i] : T(0);
+  }
+  const int64_t end = (count + kLinearTile - 1) / kLinearTile * kLinearTile;
+  for (int64_t d = 0; d < width; d += kLinearDims, packed += kSize)
+    for (int64_t i = count * kLinearDims; i < end * kLinearDims; ++i) packed[i] = 0;
+}
+
+// ---- products ----
+
+// kRows rows with `dims` of their values and one panel's weights for these.
+template <class T, int kRows, int kVectors>
+GH_INLINE void multiply_tile(const T* x, int64_t dims, const T* weight, T* scores) {
+  using L = Lanes<T>;
+  constexpr int kWide = kVectors * L::kCount;
+  typename L::Vector sums[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = L::load(scores + r * kWide + v * L::kCount);
+  for (int64_t block = 0; block < dims; block += kLinearDims) {
+    for (int64_t d = 0; d < kLinearDims; ++d, weight += kWide) {
+      typename L::Vector w[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) w[v] = L::load(weight + v * L::kCount);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRows; ++r) {
+        const typename L::Vector value = L::all(x[r * kLinearDims + d]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += value * w[v];
+      }
+    }
+    x += kLinearRows * kLinearDims;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) L::store(scores + r * kWide + v * L::kCount, sums[r][v]);
+}
+
+template <class T, int kVectors>
+void multiply_panel(const T* packed, int64_t rows, int64_t dims, const T* weight, T* scores) {
+  constexpr int kSide = kTileSide<kVectors>, kWide = kVectors * Lanes<T>::kCount;
+  for (int64_t d = 0; d < dims; d += kDimsInCache) {
+    const int64_t now = dims - d < kDimsInCache ? dims - d : kDimsInCache;
+    for (int64_t r = 0; r < rows; r += kSide)
+      multiply_tile<T, kSide, kVectors>(packed + d * kLinearRows + r * kLinearDims, now,
+                                        weight + d * kWide, scores + r * kWide);
+  }
+}
+
+// kDims dims of x with one panel's errors: sums over rows.
+template <class T, int kDims, int kVectors>
+GH_INLINE void accumulate_tile(const T* x, int64_t rows, const T* errors, T* gradient) {
+  using L = Lanes<T>;
+  constexpr int kWide = kVectors * L::kCount;
+  typename L::Vector sums[kDims][kVectors];
+#pragma GCC unroll 8
+  for (int d = 0; d < kDims; ++d)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[d][v] = L::load(gradient + d * kWide + v * L::kCount);
+  for (int64_t r = 0; r < rows; ++r, x += kLinearDims, errors += kWide) {
+    typename L::Vector e[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) e[v] = L::load(errors + v * L::kCount);
+#pragma GCC unroll 8
+    for (int d = 0; d < kDims; ++d) {
+      const typename L::Vector value = L::all(x[d]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[d][v] += value * e[v];
+    }
+  }
+#pragma GCC unroll 8
+  for (int d = 0; d < kDims; ++d)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) L::store(gradient + d * kWide + v * L::kCount, sums[d][v]);
+}
+
+template <class T, int kVectors>
+void accumulate_panel(const T* packed, int64_t rows, int64_t dims, const T* errors, T* gradient) {
+  constexpr int kSide = kTileSide<kVectors>, kWide = kVectors * Lanes<T>::kCount;
+  for (int64_t d = 0; d < dims; d += kLinearDims, packed += kLinearRows * kLinearDims)
+    for (int64_t i = 0; i < kLinearDims; i += kSide)
+      accumulate_tile<T, kSide, kVectors>(packed + i, rows, errors, gradient + (d + i) * kWide);
+}
+
+template <class T>
+void multiply(const T* packed, int64_t rows, int64_t dims, const T* weight, int64_t vectors,
+              T* scores) {
+  if (vectors == 1) return multiply_panel<T, 1>(packed, rows, dims, weight, scores);
+  if (vectors == 2) return multiply_panel<T, 2>(packed, rows, dims, weight, scores);
+  if constexpr (kMostVectors > 2) {
+    if (vectors == 3) return multiply_panel<T, 3>(packed, rows, dims, weight, scores);
+    return multiply_panel<T, 4>(packed, rows, dims, weight, scores);
+  }
+}
+
+template <class T>
+void accumulate(const T* packed, int64_t rows, int64_t dims, const T* errors, int64_t vectors,
+                T* gradient) {
+  if (vectors == 1) return accumulate_panel<T, 1>(packed, rows, dims, errors, gradient);
+  if (vectors == 2) return accumulate_panel<T, 2>(packed, rows, dims, errors, gradient);
+  if constexpr (kMostVectors > 2) {
+    if (vectors == 3) return accumulate_panel<T, 3>(packed, rows, dims, errors, gradient);
+    return accumulate_panel<T, 4>(packed, rows, dims, errors, gradient);
+  }
+}
+
+// ---- softmax ----
+
+// exp(y) for y ≤ 0, zero below T's normal numbers: 2ⁿ·exp(f) with |f| ≤ log(2)/2, by its series.
+template <class T>
+GH_INLINE typename Lanes<T>::Vector exp_of(typename Lanes<T>::Vector y) {
+  using L = Lanes<T>;
+  using Vector = typename L::Vector;
+  using Bits = typename L::Bits;
+  constexpr bool kShort = sizeof(T) == 4;
+  constexpr T kLow = kShort ? T(-87) : T(-708);
+  constexpr T kRound = kShort ? T(12582912) : T(6755399441055744.0);  // what is added is rounded
+  constexpr int kMantissa = kShort ? 23 : 52;
+  // log 2 in two parts; the product of the first with a small integer is exact.
+  constexpr T kLog2 = kShort ? T(0.693359375) : T(0.69314718036912381649);
+  constexpr T kRest = kShort ? T(-2.12194440054690583e-4) : T(1.90821492927058770002e-10);
+  constexpr int kDegree = kShort ? 7 : 13;
+  const Vector bounded = y > L::all(kLow) ? y : L::all(kLow);
+  const Vector shifted = bounded * T(1.4426950408889634) + kRound;
+  const Vector n = shifted - kRound;
+  const Vector f = (bounded - n * kLog2) - n * kRest;
+  Vector sum = L::all(T(1));
+#pragma GCC unroll 16
+  for (int i = kDegree; i >= 1; --i) sum = sum * (f * (T(1) / static_cast<T>(i))) + T(1);
+  const Bits power = reinterpret_cast<Bits>(shifted) << kMantissa;
+  const Vector out = reinterpret_cast<Vector>(reinterpret_cast<Bits>(sum) + power);
+  return y < L::all(kLow) ? Vector{} : out;
+}
+
+template <class T>
+void exponentials(T* scores, int64_t rows, const int64_t* vectors, int64_t panels, T* sums,
+                  T* largest) {
+  using L = Lanes<T>;
+  for (int64_t r = 0; r < rows; ++r) {
+    typename L::Vector most = L::load(scores + r * vectors[0] * L::kCount);
+    T* panel = scores;
+    for (int64_t p = 0; p < panels; panel += kLinearRows * vectors[p++] * L::kCount)
+      for (int64_t v = 0; v < vectors[p]; ++v) {
+        const typename L::Vector z = L::load(panel + (r * vectors[p] + v) * L::kCount);
+        most = z > most ? z : most;
+      }
+    T top = most[0];
+    for (int i = 1; i < L::kCount; ++i) top = most[i] > top ? most[i] : top;
+    const typename L::Vector above = L::all(top);
+    typename L::Vector sum = {};
+    panel = scores;
+    for (int64_t p = 0; p < panels; panel += kLinearRows * vectors[p++] * L::kCount)
+      for (int64_t v = 0; v < vectors[p]; ++v) {
+        T* const at = panel + (r * vectors[p] + v) * L::kCount;
+        // A NaN is not below the bound and stays one in the sum.
+        const typename L::Vector away = L::load(at) - above;
+        const typename L::Vector e = exp_of<T>(away);
+        L::store(at, e);
+        sum += away == away ? e : away;
+      }
+    T total = 0;
+    for (int i = 0; i < L::kCount; ++i) total += sum[i];
+    sums[r] = total;
+    largest[r] = top;
+  }
+}
+
+template <class T>
+void scale(T* scores, int64_t rows, const int64_t* vectors, int64_t panels, const T* factors) {
+  using L = Lanes<T>;
+  for (int64_t p = 0; p < panels; scores += kLinearRows * vectors[p++] * L::kCount)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t v = 0; v < vectors[p]; ++v) {
+        T* const at = scores + (r * vectors[p] + v) * L::kCount;
+        L::store(at, L::load(at) * factors[r]);
+      }
+}
+
+// ---- optimisers ----
+
+GH_INLINE float root(float x) { return __builtin_sqrtf(x); }
+GH_INLINE double root(double x) { return __builtin_sqrt(x); }
+
+template <class T>
+void adam(const AdamStep<T>& step, int64_t n, const T* __restrict gradient, T* __restrict weight,
+          T* __restrict mean, T* __restrict square) {
+  const AdamStep<T> s = step;
+  for (int64_t i = 0; i < n; ++i) {
+    const T g = gradient[i] + s.l2 * weight[i];
+    mean[i] += (1 - s.keep1) * (g - mean[i]);
+    square[i] = s.keep2 * square[i] + (1 - s.keep2) * (g * g);
+    weight[i] -= s.rate * mean[i] / (root(square[i]) * s.root + s.epsilon);
+  }
+}
+
+template <class T>
+void sgd(const SgdStep<T>& step, int64_t n, const T* __restrict gradient, T* __restrict weight,
+         T* __restrict mean) {
+  const SgdStep<T> s = step;
+  for (int64_t i = 0; i < n; ++i) {
+    mean[i] = s.momentum * mean[i] + (gradient[i] + s.l2 * weight[i]);
+    weight[i] -= s.rate * mean[i];
+  }
+}
+
+template <class T>
+constexpr LinearKernels<T> kLinearLoops = {Lanes<T>::kCount, kMostVectors,  pack<T>,
+                                           multiply<T>,      accumulate<T>, exponentials<T>,
+                                           scale<T>,         adam<T>,       sgd<T>};
+
+}  // namespace
+}  // namespace v1
+}  // namespace gh
