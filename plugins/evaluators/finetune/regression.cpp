@@ -45,17 +45,18 @@ void write_errors(gh::Evaluation& evaluation, const ShotErrors& errors, const st
   const std::string mae = "mean of |error|, ", gm = "geometric mean of |error|, ";
   evaluation.metric("mae", errors.all.mean, mae + "all samples; " + words);
   evaluation.metric("gm", errors.all.geometric_mean, gm + "all samples; " + clamp.str());
-  std::vector<std::string> columns = {"mae all"}, row = {shown(errors.all.mean)};
-  std::vector<std::string> geometric_columns = {"gm all"},
+  // Columns are named as metrics, so that the report finds their exact values.
+  std::vector<std::string> columns = {"mae"}, row = {shown(errors.all.mean)};
+  std::vector<std::string> geometric_columns = {"gm"},
                            geometric = {shown(errors.all.geometric_mean)};
   for (std::size_t g = 0; g < errors.groups.size(); ++g) {
     const ErrorMeans& e = errors.groups[g];
     const std::string name = errors.names[g], count = std::to_string(e.samples) + " samples";
     evaluation.metric("mae_" + name, e.mean, mae + count + "; " + errors.definition);
     evaluation.metric("gm_" + name, e.geometric_mean, gm + count + "; " + clamp.str());
-    columns.push_back("mae " + name);
+    columns.push_back("mae_" + name);
     row.push_back(shown(e.mean));
-    geometric_columns.push_back("gm " + name);
+    geometric_columns.push_back("gm_" + name);
     geometric.push_back(shown(e.geometric_mean));
   }
   columns.insert(columns.end(), geometric_columns.begin(), geometric_columns.end());
@@ -64,7 +65,7 @@ void write_errors(gh::Evaluation& evaluation, const ShotErrors& errors, const st
   evaluation.table("groups",
                    words +
                        ". Mean (mae) and geometric mean (gm) of |error| over the samples of a "
-                       "group of target values, rounded: " +
+                       "group; " +
                        errors.definition + "; for gm " + clamp.str(),
                    columns, rows);
 }

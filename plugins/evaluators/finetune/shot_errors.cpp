@@ -81,7 +81,7 @@ ShotErrors shot_errors(std::string_view rule, double bin, const at::Tensor& trai
     out.names.push_back(group.name);
     out.groups.push_back(means.means());
   }
-  out.definition = groups.definition;
+  out.definition = "target values, rounded, as classes: " + groups.definition;
   return out;
 }
 

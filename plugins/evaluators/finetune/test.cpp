@@ -382,7 +382,7 @@ TEST_CASE("regression learns a line; a group without samples is a dash") {
   CHECK(std::isnan(evaluation.metrics.at("mae_many")));
   const auto& table = evaluation.tables.at("groups");
   REQUIRE(table.rows.size() == 1);
-  CHECK(table.columns[1] == "mae many");
+  CHECK(table.columns[1] == "mae_many");
   CHECK(table.rows[0][1] == "—");
   CHECK(table.rows[0][5] == "—");
   CHECK(evaluation.pictures.at("errors").find("<polyline") != std::string::npos);
