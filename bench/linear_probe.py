@@ -196,7 +196,7 @@ def sklearn(data, ours, report, arguments):
         some = Ours((x, y, x_test, y_test), arguments.threads, pathlib.Path(folder))
         own = some.ask("fit", l2)
         some.close()
-    regression = LogisticRegression(C=1 / (l2 * rows), max_iter=300)
+    regression = LogisticRegression(C=1 / (l2 * rows), max_iter=1000)
     began = time.perf_counter()
     regression.fit(x.numpy(), y.numpy())
     seconds = time.perf_counter() - began

@@ -21,8 +21,8 @@ using test::RecordedEvaluation;
 constexpr int64_t kClasses = 6, kWidth = 12;
 
 // Classes around their own middles; `spread` decides how much they overlap.
-void give(RecordedEvaluation& evaluation, const std::string& split, int64_t rows, double spread,
-          uint64_t key) {
+void give_classes(RecordedEvaluation& evaluation, const std::string& split, int64_t rows,
+                  double spread, uint64_t key) {
   const at::Tensor targets = at::arange(rows, at::kLong).remainder(kClasses);
   const at::Tensor middles = at::empty({kClasses, kWidth}), noise = at::empty({rows, kWidth});
   Random(1).fill_normal(middles, 0, 1);
@@ -33,8 +33,8 @@ void give(RecordedEvaluation& evaluation, const std::string& split, int64_t rows
 struct Prepared : RecordedEvaluation {
   explicit Prepared(double spread, uint64_t seed = 0) {
     run.seed = seed;
-    give(*this, "train:full", 1500, spread, 2);
-    give(*this, "test", 600, spread, 3);
+    give_classes(*this, "train:full", 1500, spread, 2);
+    give_classes(*this, "test", 600, spread, 3);
     counts = at::tensor({500, 400, 300, 200, 50, 50}, at::kLong);
   }
 };
@@ -47,7 +47,7 @@ Prepared evaluate(double spread, const std::string& toml) {
 
 TEST_CASE("linear_probe tells classes that a plane can tell, by every protocol") {
   for (const std::string protocol :
-       {"gh\"\nepochs = 40", "sdclr\"", "fast\"", "fast\"\nl2 = 1e-4"}) {
+       {"gh\"\nbatch = 100", "sdclr\"", "fast\"", "fast\"\nl2 = 1e-4"}) {
     INFO(protocol);
     const Prepared out = evaluate(0.1, "protocol = \"" + protocol);
     CHECK(out.metrics.at("accuracy") == 100);

@@ -179,6 +179,25 @@ TEST_CASE("linear: softmax of far scores is exact, and nothing overflows") {
   }
 }
 
+template <class T>
+void compare_shares(double tolerance) {
+  // One row and two classes, whose scores are 0 and −z: the second's share is 1 / (1 + exp(z)).
+  const Problem p = {at::full({1, 1}, 1, kType<T>), at::zeros({1}, at::kLong), 2};
+  for (const auto& [name, kernels] : all_kernels<T>())
+    for (double z = 0; z < 80; z += 0.0371) {
+      const LinearClassifier at = {at::zeros({2, 1}, kType<T>), at::zeros({2}, kType<T>)};
+      at.bias[1] = -z;
+      const double exact = -at.bias[1].template item<double>();
+      const double found = gradient(*kernels, p, p.targets, at, 1).bias[1].template item<double>();
+      if (std::abs(found * (1 + std::exp(exact)) - 1) > tolerance) FAIL(name << " at " << z);
+    }
+}
+
+TEST_CASE("linear: softmax is as good as its type") {
+  compare_shares<float>(4e-7);
+  compare_shares<double>(1e-15);
+}
+
 // ---- training ----
 
 std::vector<double> decaying(double rate, double ratio, int64_t epochs) {
