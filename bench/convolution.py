@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Single 3x3 convolutions of libghops beside LibTorch's (oneDNN), all three passes, in turns within one process.
+"""Single 3x3 and 1x1 convolutions of libghops beside LibTorch's (oneDNN), all three passes, in turns within one process.
 
 Backward passes include a forward one on both sides, as autograd needs it. Errors are against float64 and printed beside the
 seconds. Bars, with --mode auto: no layer (three passes together) is slower than LibTorch by more than 3 %, and the largest error
@@ -23,15 +23,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 LAYOUTS = ["channels-last", "contiguous"]
 PASSES = ["forward", "data", "weights"]
-NAMES = ["LibTorch", "F(2x2)", "F(4x4)", "stride 2"]
+NAMES = ["LibTorch", "F(2x2)", "F(4x4)", "stride 2", "1x1"]
 
-# Images, channels in and out, size, stride.
-RESNETS = [(n, w << s, w << s, 32 >> s, 1) for w in (64, 16) for n in (64, 128) for s in range(4)] + \
-    [(n, w << s, w << (s + 1), 32 >> s, 2) for w in (64, 16) for n in (64, 128) for s in range(3)] + \
-    [(8, 64 << s, 64 << s, 56 >> s, 1) for s in range(4)] + [(8, 128 << s, 128 << s, 56 >> s, 2) for s in range(3)] + \
-    [(64, 3, 64, 32, 1), (64, 3, 16, 32, 1)]
-SWEEP = [(n, c, k, size, stride) for n, (c, k), size, stride in itertools.product(
-    (1, 4, 32), ((8, 8), (16, 16), (24, 40), (32, 64), (64, 32), (128, 128), (512, 512)), (2, 4, 7, 14, 28, 56), (1, 2))
+# Images, channels in and out, size, kernel, stride.
+RESNETS = [(n, w << s, w << s, 32 >> s, 3, 1) for w in (64, 16) for n in (64, 128) for s in range(4)] + \
+    [(n, w << s, w << (s + 1), 32 >> s, 3, 2) for w in (64, 16) for n in (64, 128) for s in range(3)] + \
+    [(8, 64 << s, 64 << s, 56 >> s, 3, 1) for s in range(4)] + [(8, 128 << s, 128 << s, 56 >> s, 3, 2) for s in range(3)] + \
+    [(64, 3, 64, 32, 3, 1), (64, 3, 16, 32, 3, 1)] + \
+    [(64, w << s, w << (s + 1), 32 >> s, 1, 2) for w in (64, 16) for s in range(3)] + \
+    [(8, 64, 64, 56, 1, 1)] + [(8, 256 << s, 64 << s, 56 >> s, 1, 1) for s in range(4)] + \
+    [(8, 64 << s, 256 << s, 56 >> s, 1, 1) for s in range(4)] + \
+    [(8, 256 << s, 128 << s, 56 >> s, 1, 1) for s in range(3)] + [(8, 256 << s, 512 << s, 56 >> s, 1, 2) for s in range(3)]
+SWEEP = [(n, c, k, size, kernel, stride) for n, (c, k), size, kernel, stride in itertools.product(
+    (1, 4, 32), ((8, 8), (16, 16), (24, 40), (32, 64), (64, 32), (128, 128), (512, 512)), (2, 4, 7, 14, 28, 56), (3, 1), (1, 2))
     if n * c * k * size * size < 1 << 31]
 
 
@@ -39,12 +43,12 @@ def measure(shapes, given):
     command = [BUILD / "bin/convolution_bench", given.threads, given.mode, given.rounds]
     program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
-    for n, c, k, size, stride, layout in shapes:
-        program.stdin.write(f"{n} {c} {k} {size} {size} {stride} {layout}\n")
+    for n, c, k, size, kernel, stride, layout in shapes:
+        program.stdin.write(f"{n} {c} {k} {size} {size} {kernel} {stride} {layout}\n")
         program.stdin.flush()
         line = program.stdout.readline()
         if not line:
-            sys.exit(f"convolution_bench ended with {program.wait()} at {n} {c} {k} {size} {stride} {layout}")
+            sys.exit(f"convolution_bench ended with {program.wait()} at {n} {c} {k} {size} {kernel} {stride} {layout}")
         yield json.loads(line)
     program.stdin.close()
     program.wait()
@@ -70,7 +74,7 @@ def main():
             sys.exit(f"building failed:\n{done.stdout[-4000:]}{done.stderr}")
     shapes = [(*shape, layout) for shape in (SWEEP if given.sweep else RESNETS) for layout in LAYOUTS]
     print(f"load average {os.getloadavg()[0]:.2f} at the start\n")
-    print(f"{'images':>6} {'in':>4} {'out':>4} {'size':>4} {'stride':>6} {'layout':14} {'algorithm':9}"
+    print(f"{'images':>6} {'in':>4} {'out':>4} {'size':>4} {'kernel':>6} {'stride':>6} {'layout':14} {'algorithm':9}"
           f"{'forward':>8} {'data':>6} {'weights':>7} {'all':>6}   errors, ours and LibTorch's, worst pass", flush=True)
     slow, wrong, worst = [], [], 0
     for shape, result in zip(shapes, measure(shapes, given), strict=True):
@@ -79,9 +83,9 @@ def main():
             if not own or ratio(result, PASSES) >= 1 / 1.03:
                 break
             result = next(measure([shape], given))
-        n, c, k, size, stride, layout = shape
+        n, c, k, size, kernel, stride, layout = shape
         ours, theirs = (max(result["errors"][p][i] for p in PASSES) for i in range(2))
-        print(f"{n:6} {c:4} {k:4} {size:4} {stride:6} {layout:14} {NAMES[result['algorithm']]:9}"
+        print(f"{n:6} {c:4} {k:4} {size:4} {kernel:6} {stride:6} {layout:14} {NAMES[result['algorithm']]:9}"
               + "".join(f"{ratio(result, [p]):7.2f}" for p in PASSES) + f"{ratio(result, PASSES):7.2f}"
               + f"   {ours:.1e} {theirs:.1e}", flush=True)
         if own and ratio(result, PASSES) < 1 / 1.03:

@@ -2,10 +2,10 @@
 //
 //   convolution_bench THREADS MODE ROUNDS
 //
-// Reads shapes from standard input, one a line: images, channels in and out, height, width, stride,
-// layout (contiguous or channels-last). Answers each with a line of JSON: the algorithm, seconds of
-// each round for the three passes, ours and LibTorch's in turns, and the largest errors of both
-// against float64, relative to the largest value.
+// Reads shapes from standard input, one a line: images, channels in and out, height, width,
+// kernel, stride, layout (contiguous or channels-last). Answers each with a line of JSON: the
+// algorithm, seconds of each round for the three passes, ours and LibTorch's in turns, and the
+// largest errors of both against float64, relative to the largest value.
 #include "train/caching_allocator.hpp"
 
 #include "gh/ops/convolution.hpp"
@@ -27,7 +27,11 @@ namespace {
 using gh::ops::ConvolutionMode;
 
 struct Shape {
-  int64_t images, in, out, height, width, stride;
+  int64_t images, in, out, height, width, kernel, stride;
+
+  gh::ops::ConvolutionArguments arguments() const {
+    return {.stride = stride, .padding = kernel / 2};
+  }
   std::string layout;
 };
 
@@ -39,25 +43,24 @@ at::Tensor normal(std::vector<int64_t> sizes, uint64_t key, double scale, at::Me
 
 // A layer and everything its three passes need.
 struct Layer {
-  int64_t stride;
+  gh::ops::ConvolutionArguments arguments;
   ConvolutionMode mode;
-  at::Tensor x, weight, dy, graph;
+  at::Tensor x, weight, dy;
 
-  Layer(const Shape& s, ConvolutionMode m) : stride(s.stride), mode(m) {
+  Layer(const Shape& s, ConvolutionMode m) : arguments(s.arguments()), mode(m) {
     const auto format =
         s.layout == "channels-last" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
     x = normal({s.images, s.in, s.height, s.width}, 1, 1, format);
-    weight = normal({s.out, s.in, 3, 3}, 2, std::sqrt(2.0 / static_cast<double>(9 * s.in)), format);
+    const double terms = static_cast<double>(s.in * s.kernel * s.kernel);
+    weight = normal({s.out, s.in, s.kernel, s.kernel}, 2, std::sqrt(2 / terms), format);
     dy = normal(forward().sizes().vec(), 3, 1, format);
   }
-  at::Tensor forward() const {
-    return gh::ops::convolution(x, weight, {}, {.stride = stride, .padding = 1}, mode);
-  }
+  at::Tensor forward() const { return gh::ops::convolution(x, weight, {}, arguments, mode); }
   // The gradient of x, or of the weights.
   at::Tensor backward(bool data) const {
     const at::Tensor input = (data ? x : weight).detach().requires_grad_();
-    const at::Tensor y = gh::ops::convolution(data ? input : x, data ? weight : input, {},
-                                              {.stride = stride, .padding = 1}, mode);
+    const at::Tensor y =
+        gh::ops::convolution(data ? input : x, data ? weight : input, {}, arguments, mode);
     return torch::autograd::grad({y}, {input}, {dy})[0];
   }
 };
@@ -83,8 +86,7 @@ nlohmann::json measure(const Shape& shape, ConvolutionMode mode, int rounds) {
   Layer exact = theirs;
   for (at::Tensor* t : {&exact.x, &exact.weight, &exact.dy}) *t = t->to(at::kDouble).contiguous();
   nlohmann::json out{
-      {"algorithm",
-       gh::ops::algorithm_for(ours.x, ours.weight, {.stride = shape.stride, .padding = 1}, mode)}};
+      {"algorithm", gh::ops::algorithm_for(ours.x, ours.weight, shape.arguments(), mode)}};
   const std::pair<const char*, std::function<at::Tensor(const Layer&)>> passes[] = {
       {"forward", [](const Layer& l) { return l.forward(); }},
       {"data", [](const Layer& l) { return l.backward(true); }},
@@ -112,7 +114,8 @@ int main(int argc, char** argv) {
     at::set_num_threads(std::stoi(argv[1]));
     const ConvolutionMode mode = gh::ops::convolution_mode(argv[2]);
     Shape s;
-    while (std::cin >> s.images >> s.in >> s.out >> s.height >> s.width >> s.stride >> s.layout)
+    while (std::cin >> s.images >> s.in >> s.out >> s.height >> s.width >> s.kernel >> s.stride >>
+           s.layout)
       std::cout << measure(s, mode, std::stoi(argv[3])) << std::endl;
     return 0;
   } catch (const std::exception& problem) {

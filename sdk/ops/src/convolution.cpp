@@ -1,5 +1,6 @@
 #include "gh/ops/convolution.hpp"
 
+#include "pointwise.hpp"
 #include "winograd.hpp"
 
 #include "gh/error.hpp"
@@ -18,15 +19,24 @@ inline namespace v1 {
 namespace ops {
 namespace {
 
-// Null for LibTorch's own, and where this processor has none.
-const WinogradKernels* kernels(ConvolutionAlgorithm algorithm) {
-  if (algorithm == ConvolutionAlgorithm::libtorch) return nullptr;
+// Null where this processor has none.
+const WinogradKernels* winograd_kernels(ConvolutionAlgorithm algorithm) {
   const WinogradKind kind = algorithm == ConvolutionAlgorithm::winograd_4 ? WinogradKind::tile_4
                             : algorithm == ConvolutionAlgorithm::winograd_2
                                 ? WinogradKind::tile_2
                                 : WinogradKind::stride_2;
   const WinogradKernels* const wide = avx512_winograd(kind);
   return wide ? wide : avx2_winograd(kind);
+}
+
+const PointwiseKernels* pointwise_kernels() {
+  const PointwiseKernels* const wide = avx512_pointwise();
+  return wide ? wide : avx2_pointwise();
+}
+
+bool has_kernels(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::pointwise ? pointwise_kernels() != nullptr
+                                                      : winograd_kernels(algorithm) != nullptr;
 }
 
 at::MemoryFormat format_of(const at::Tensor& x) {
@@ -40,8 +50,8 @@ at::Tensor taps_first(const at::Tensor& weight) {
   return weight.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-WinogradShape shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t stride,
-                       int64_t padding) {
+WinogradShape winograd_shape(const at::Tensor& x, const at::Tensor& weight, int64_t stride,
+                             int64_t padding) {
   return {.images = x.size(0),
           .in = x.size(1),
           .out = weight.size(0),
@@ -52,57 +62,109 @@ WinogradShape shape_of(const at::Tensor& x, const at::Tensor& weight, int64_t st
           .channels_last = format_of(x) == at::MemoryFormat::ChannelsLast};
 }
 
+PointwiseShape pointwise_shape(const at::Tensor& x, const at::Tensor& weight, int64_t stride) {
+  return {.images = x.size(0),
+          .in = x.size(1),
+          .out = weight.size(0),
+          .height = x.size(2),
+          .width = x.size(3),
+          .stride = stride};
+}
+
+// A convolution by one of our algorithms, on tensors of its memory format; weights are
+// [K][h][w][C].
+struct Own {
+  ConvolutionAlgorithm algorithm;
+  int64_t stride, padding;
+
+  // That of x; only products of matrices need pixels.
+  at::MemoryFormat format(const at::Tensor& x) const {
+    return algorithm == ConvolutionAlgorithm::pointwise ? at::MemoryFormat::ChannelsLast
+                                                        : format_of(x);
+  }
+  Winograd winograd(const at::Tensor& x, const at::Tensor& weight) const {
+    return {*winograd_kernels(algorithm), winograd_shape(x, weight, stride, padding)};
+  }
+  Pointwise pointwise(const at::Tensor& x, const at::Tensor& weight) const {
+    return {*pointwise_kernels(), pointwise_shape(x, weight, stride)};
+  }
+
+  at::Tensor output(const at::Tensor& x, const at::Tensor& weight) const {
+    const auto size = [&](int64_t d) {
+      return (x.size(d) + 2 * padding - weight.size(d)) / stride + 1;
+    };
+    const at::Tensor y =
+        at::empty({x.size(0), weight.size(0), size(2), size(3)}, x.options(), format(x));
+    const float* const from = x.const_data_ptr<float>();
+    const at::Tensor taps = taps_first(weight);
+    if (algorithm == ConvolutionAlgorithm::pointwise)
+      pointwise(x, weight).output(from, taps.const_data_ptr<float>(), y.data_ptr<float>());
+    else
+      winograd(x, weight).convolve(from, taps.const_data_ptr<float>(), y.data_ptr<float>(),
+                                   Way::forward);
+    return y;
+  }
+  at::Tensor data_gradient(const at::Tensor& x, const at::Tensor& weight,
+                           const at::Tensor& dy) const {
+    const at::Tensor dx = at::empty(x.sizes(), x.options(), format(x));
+    const float* const from = dy.const_data_ptr<float>();
+    const at::Tensor taps = taps_first(weight);
+    if (algorithm == ConvolutionAlgorithm::pointwise)
+      pointwise(x, weight).data_gradient(from, taps.const_data_ptr<float>(), dx.data_ptr<float>());
+    else
+      winograd(x, weight).convolve(from, taps.const_data_ptr<float>(), dx.data_ptr<float>(),
+                                   Way::backward);
+    return dx;
+  }
+  at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& weight,
+                             const at::Tensor& dy) const {
+    const at::Tensor dw =
+        at::empty(weight.sizes(), weight.options(), at::MemoryFormat::ChannelsLast);
+    const float *const data = x.const_data_ptr<float>(), *const gradient =
+                                                             dy.const_data_ptr<float>();
+    if (algorithm == ConvolutionAlgorithm::pointwise)
+      pointwise(x, weight).weight_gradient(data, gradient, dw.data_ptr<float>());
+    else
+      winograd(x, weight).weight_gradient(data, gradient, dw.data_ptr<float>());
+    return dw;
+  }
+};
+
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-struct WinogradFunction final : torch::autograd::Function<WinogradFunction> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& given,
-                            const at::Tensor& weight, int64_t padding, int64_t algorithm) {
-    const at::MemoryFormat format = format_of(given);
-    const at::Tensor x = given.contiguous(format);
-    const WinogradKernels& loops = *kernels(static_cast<ConvolutionAlgorithm>(algorithm));
-    const WinogradShape shape = shape_of(x, weight, loops.stride, padding);
-    const at::Tensor y = at::empty({shape.images, shape.out, shape.out_height(), shape.out_width()},
-                                   x.options(), format);
-    Winograd(loops, shape)
-        .convolve(x.const_data_ptr<float>(), taps_first(weight).const_data_ptr<float>(),
-                  y.data_ptr<float>(), Way::forward);
+struct OwnFunction final : torch::autograd::Function<OwnFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            int64_t stride, int64_t padding, int64_t algorithm) {
+    const Own own{static_cast<ConvolutionAlgorithm>(algorithm), stride, padding};
+    const at::Tensor y = own.output(x.contiguous(own.format(x)), weight);
     // Not the contiguous copy, which has no history: the gradient may be differentiated.
-    context->save_for_backward({given, weight});
+    context->save_for_backward({x, weight});
+    context->saved_data["stride"] = stride;
     context->saved_data["padding"] = padding;
     context->saved_data["algorithm"] = algorithm;
-    return y;
+    return y.contiguous(format_of(x));
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& weight = saved[1];
+    const int64_t stride = context->saved_data["stride"].toInt();
     const int64_t padding = context->saved_data["padding"].toInt();
-    const WinogradKernels& loops =
-        *kernels(static_cast<ConvolutionAlgorithm>(context->saved_data["algorithm"].toInt()));
-    const int64_t stride = loops.stride;
     const bool data = context->needs_input_grad(0), weights = context->needs_input_grad(1);
-    variable_list out(4);
+    variable_list out(5);
     if (at::GradMode::is_enabled()) {  // the gradient is to be differentiated
       std::tie(out[0], out[1], std::ignore) = at::convolution_backward(
           gradients[0], saved[0], weight, {}, {stride, stride}, {padding, padding}, {1, 1},
           /*transposed=*/false, {0, 0}, /*groups=*/1, {data, weights, false});
       return out;
     }
-    const at::MemoryFormat format = format_of(saved[0]);
+    const Own own{static_cast<ConvolutionAlgorithm>(context->saved_data["algorithm"].toInt()),
+                  stride, padding};
+    const at::MemoryFormat format = own.format(saved[0]);
     const at::Tensor x = saved[0].contiguous(format), dy = gradients[0].contiguous(format);
-    const Winograd winograd(loops, shape_of(x, weight, stride, padding));
-    if (data) {
-      out[0] = at::empty(x.sizes(), x.options(), format);
-      winograd.convolve(dy.const_data_ptr<float>(), taps_first(weight).const_data_ptr<float>(),
-                        out[0].data_ptr<float>(), Way::backward);
-    }
-    if (weights) {
-      out[1] = at::empty(weight.sizes(), weight.options(), at::MemoryFormat::ChannelsLast);
-      winograd.weight_gradient(x.const_data_ptr<float>(), dy.const_data_ptr<float>(),
-                               out[1].data_ptr<float>());
-      out[1] = out[1].contiguous(format_of(weight));
-    }
+    if (data) out[0] = own.data_gradient(x, weight, dy).contiguous(format_of(saved[0]));
+    if (weights) out[1] = own.weight_gradient(x, weight, dy).contiguous(format_of(weight));
     return out;
   }
 };
@@ -140,16 +202,18 @@ void check(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias
             " with dilation ", a.dilation);
 }
 
-// Whether one of Winograd's algorithms can compute it at all.
+// Whether one of our algorithms can compute it at all.
 bool possible(const at::Tensor& x, const at::Tensor& weight, const ConvolutionArguments& a) {
   const auto plain = [](const at::Tensor& t) {
     return t.device().is_cpu() && t.scalar_type() == at::kFloat && t.layout() == at::kStrided &&
            !t.is_neg() && !t.is_conj();
   };
-  return plain(x) && plain(weight) && x.numel() > 0 && weight.size(2) == 3 && weight.size(3) == 3 &&
-         a.dilation == 1 && a.groups == 1 &&
-         (a.stride == 1 ? a.padding <= 2 : a.stride == 2 && a.padding == 1) &&
-         !at::autocast::is_autocast_enabled(at::kCPU);
+  const int64_t size = weight.size(2);
+  const bool takes =
+      size == 1 ? a.padding == 0
+                : size == 3 && (a.stride == 1 ? a.padding <= 2 : a.stride == 2 && a.padding == 1);
+  return plain(x) && plain(weight) && x.numel() > 0 && weight.size(3) == size && takes &&
+         a.dilation == 1 && a.groups == 1 && !at::autocast::is_autocast_enabled(at::kCPU);
 }
 
 // Where Winograd's algorithms were measured to be quicker than LibTorch (bench/convolution.py
@@ -169,6 +233,13 @@ bool quicker(const WinogradShape& s) {
   return share(s.in, s.out, 16) >= 0.75 && used >= 0.75 && tiles >= (used > 0.9 ? 32 : 100);
 }
 
+// The same for products of matrices, which pixels are rows of only in one of the memory formats:
+// where weights are large and pixels few, LibTorch spends much of its time reordering weights.
+bool quicker(const PointwiseShape& s, at::MemoryFormat format) {
+  return format == at::MemoryFormat::ChannelsLast && s.in * s.out >= 1 << 19 && s.pixels() >= 128 &&
+         s.pixels() <= 2048;
+}
+
 }  // namespace
 
 ConvolutionMode convolution_mode(std::string_view name) {
@@ -186,13 +257,17 @@ ConvolutionAlgorithm algorithm_for(const at::Tensor& x, const at::Tensor& weight
   using enum ConvolutionAlgorithm;
   const auto [stride, padding, dilation, groups] = arguments;
   if (mode == ConvolutionMode::onednn || !possible(x, weight, arguments)) return libtorch;
-  if (mode == ConvolutionMode::exact && stride == 2) return libtorch;
-  if (mode == ConvolutionMode::automatic && !quicker(shape_of(x, weight, stride, padding)))
+  const bool one = weight.size(2) == 1;
+  if (mode == ConvolutionMode::exact && (one || stride == 2)) return libtorch;
+  if (mode == ConvolutionMode::automatic &&
+      !(one ? quicker(pointwise_shape(x, weight, stride), format_of(x))
+            : quicker(winograd_shape(x, weight, stride, padding))))
     return libtorch;
-  const ConvolutionAlgorithm out = stride == 2                      ? winograd_stride_2
+  const ConvolutionAlgorithm out = one                              ? pointwise
+                                   : stride == 2                    ? winograd_stride_2
                                    : mode == ConvolutionMode::exact ? winograd_2
                                                                     : winograd_4;
-  return kernels(out) ? out : libtorch;
+  return has_kernels(out) ? out : libtorch;
 }
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -202,8 +277,8 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::
   if (algorithm == ConvolutionAlgorithm::libtorch)
     return at::conv2d(x, weight, bias, arguments.stride, arguments.padding, arguments.dilation,
                       arguments.groups);
-  const at::Tensor y =
-      WinogradFunction::apply(x, weight, arguments.padding, static_cast<int64_t>(algorithm));
+  const at::Tensor y = OwnFunction::apply(x, weight, arguments.stride, arguments.padding,
+                                          static_cast<int64_t>(algorithm));
   return bias.defined() ? y + bias.view({1, -1, 1, 1}) : y;
 }
 

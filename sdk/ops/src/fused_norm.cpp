@@ -44,14 +44,45 @@ struct Layout {
         rows(x.dim() == 2 || format == at::MemoryFormat::ChannelsLast || count == x.size(0)) {
     units = rows ? count : x.size(0) * channels;
     unit_size = rows ? channels : count / x.size(0);
-    // Sums along the rows of a part are in the tensor's precision, so there must not be many.
-    part_units = std::clamp<int64_t>(kPart / unit_size, 1, 256);
+    // Sums along the rows of a part are in the tensor's precision, so there must not be many; with
+    // very few, putting parts together would take as long as making them.
+    part_units = std::clamp<int64_t>(kPart / unit_size, rows ? 16 : 1, 256);
     parts = (units + part_units - 1) / part_units;
   }
   int64_t begin(int64_t part) const { return part * part_units; }
   int64_t end(int64_t part) const { return std::min(units, (part + 1) * part_units); }
   // Where a pair of sums for each channel begins: of a part of rows, or of a plane.
   int64_t partials() const { return rows ? parts * channels : units; }
+};
+
+// A pair of sums for each channel and part. LibTorch's allocator keeps such blocks for the next
+// call; a vector would get new pages and clear them each time.
+struct Partials {
+  explicit Partials(const Layout& layout)
+      : groups(layout.partials() / layout.channels),
+        channels(layout.channels),
+        sums(at::empty({2, layout.partials()}, at::kDouble)),
+        first(sums.data_ptr<double>()),
+        second(first + layout.partials()) {}
+
+  // Calls add(group, channel, first, second) for all groups of a channel, one after the other.
+  template <class Add>
+  void fold(const Add& add) const {
+    constexpr int64_t kTogether = 64;  // channels
+    const auto some = [&](int64_t block) {
+      const int64_t begin = block * kTogether, end = std::min(channels, begin + kTogether);
+      for (int64_t group = 0; group < groups; ++group)
+        for (int64_t c = begin; c < end; ++c)
+          add(group, c, first[group * channels + c], second[group * channels + c]);
+    };
+    const int64_t blocks = (channels + kTogether - 1) / kTogether;
+    if (groups * channels > 8192) return ops::parallel_indices(blocks, some);
+    for (int64_t block = 0; block < blocks; ++block) some(block);
+  }
+
+  int64_t groups, channels;
+  at::Tensor sums;
+  double *first, *second;
 };
 
 at::MemoryFormat format_of(const at::Tensor& x) {
@@ -78,40 +109,36 @@ struct Moments {
 
 template <class T>
 Moments batch_moments(const Layout& layout, const T* x) {
-  std::vector<double> means(layout.partials()), squares(layout.partials());
+  const Partials partials(layout);  // mean and Σ(x − mean)²
   const auto measure = [&](int64_t part) {
     const int64_t begin = layout.begin(part), end = layout.end(part);
     if (layout.rows) {
       std::vector<T> room(layout.channels);
       return kernels<T>().moments_rows(x + begin * layout.channels, end - begin, layout.channels,
-                                       room.data(), &means[part * layout.channels],
-                                       &squares[part * layout.channels]);
+                                       room.data(), partials.first + part * layout.channels,
+                                       partials.second + part * layout.channels);
     }
     for (int64_t plane = begin; plane < end; ++plane)
-      kernels<T>().moments_plane(x + plane * layout.unit_size, layout.unit_size, &means[plane],
-                                 &squares[plane]);
+      kernels<T>().moments_plane(x + plane * layout.unit_size, layout.unit_size,
+                                 partials.first + plane, partials.second + plane);
   };
   ops::parallel_indices(layout.parts, measure);
 
   // Chan's rule for putting parts together, with all parts at once.
   Moments out{std::vector<double>(layout.channels), std::vector<double>(layout.channels)};
-  const int64_t groups = layout.partials() / layout.channels;
   const auto size = [&](int64_t group) {
     return static_cast<double>(layout.rows ? layout.end(group) - layout.begin(group)
                                            : layout.unit_size);
   };
   const double n = static_cast<double>(layout.count);
-  for (int64_t group = 0; group < groups; ++group)
-    for (int64_t c = 0; c < layout.channels; ++c)
-      out.mean[c] += means[group * layout.channels + c] * size(group);
+  partials.fold(
+      [&](int64_t group, int64_t c, double mean, double) { out.mean[c] += mean * size(group); });
   for (double& m : out.mean) m /= n;
-  for (int64_t group = 0; group < groups; ++group)
-    for (int64_t c = 0; c < layout.channels; ++c) {
-      const int64_t i = group * layout.channels + c;
-      const double apart = means[i] - out.mean[c];
-      out.variance[c] += (squares[i] + size(group) * apart * apart) / n;
-    }
-  for (double& v : out.variance) v = std::max(v, 0.0);
+  partials.fold([&](int64_t group, int64_t c, double mean, double squares) {
+    const double apart = mean - out.mean[c];
+    out.variance[c] += squares + size(group) * apart * apart;
+  });
+  for (double& v : out.variance) v = std::max(v / n, 0.0);
   return out;
 }
 
@@ -270,7 +297,7 @@ class Backward {
 
   // Σg and Σg·(x − mean); a g that depends on y is written to `masked`.
   void reduce(T* masked) {
-    std::vector<double> sums(layout_.partials()), products(layout_.partials());
+    const Partials partials(layout_);
     ops::parallel_indices(layout_.parts, [&](int64_t part) {
       const int64_t begin = layout_.begin(part), end = layout_.end(part);
       const auto out = [&](int64_t unit) {
@@ -278,19 +305,18 @@ class Backward {
       };
       if (layout_.rows)
         return kernels<T>().reduce_rows(at_unit(begin), end - begin, layout_.channels, out(begin),
-                                        &sums[part * layout_.channels],
-                                        &products[part * layout_.channels]);
+                                        partials.first + part * layout_.channels,
+                                        partials.second + part * layout_.channels);
       for (int64_t plane = begin; plane < end; ++plane)
-        kernels<T>().reduce_plane(at_unit(plane), layout_.unit_size, out(plane), &sums[plane],
-                                  &products[plane]);
+        kernels<T>().reduce_plane(at_unit(plane), layout_.unit_size, out(plane),
+                                  partials.first + plane, partials.second + plane);
     });
     sum_.assign(layout_.channels, 0);
     product_.assign(layout_.channels, 0);
-    for (int64_t first = 0; first < layout_.partials(); first += layout_.channels)
-      for (int64_t c = 0; c < layout_.channels; ++c) {
-        sum_[c] += sums[first + c];
-        product_[c] += products[first + c];
-      }
+    partials.fold([&](int64_t, int64_t c, double sum, double product) {
+      sum_[c] += sum;
+      product_[c] += product;
+    });
   }
 
   // dx = scale·(g − Σg/n − x̂·Σgx̂/n) where the statistics are the batch's, else scale·g.

@@ -45,12 +45,14 @@ at::Tensor normal(at::IntArrayRef shape, uint64_t key, at::ScalarType dtype = at
 
 struct Shape {
   int64_t images, in, out, height, width, padding;
-  int64_t stride = 1;
+  int64_t stride = 1, kernel = 3;
 
-  int64_t out_size(int64_t size) const { return (size + 2 * padding - 3) / stride + 1; }
+  int64_t out_size(int64_t size) const { return (size + 2 * padding - kernel) / stride + 1; }
+  // Whether the exact mode leaves it to LibTorch.
+  bool never_exact() const { return stride == 2 || kernel == 1; }
   std::string text() const {
     std::string text;
-    for (const int64_t n : {images, in, out, height, width, padding, stride})
+    for (const int64_t n : {images, in, out, height, width, padding, stride, kernel})
       text += std::to_string(n) + " ";
     return text;
   }
@@ -62,7 +64,7 @@ struct Problem {
 
   explicit Problem(const Shape& s, uint64_t key = 0)
       : x(normal({s.images, s.in, s.height, s.width}, key + 1)),
-        weight(normal({s.out, s.in, 3, 3}, key + 2)),
+        weight(normal({s.out, s.in, s.kernel, s.kernel}, key + 2)),
         dy(normal({s.images, s.out, s.out_size(s.height), s.out_size(s.width)}, key + 3)),
         padding(s.padding),
         stride(s.stride) {}
@@ -131,10 +133,11 @@ std::vector<Shape> random_shapes(int count) {
   };
   std::vector<Shape> out;
   while (static_cast<int>(out.size()) < count) {
-    const int64_t stride = 1 + random.below(2), padding = stride == 2 ? 1 : random.below(3);
-    const auto side = [&] { return std::max<int64_t>(3 - 2 * padding, 1 + random.below(9)); };
-    out.push_back(
-        {1 + random.below(4), any_channels(), any_channels(), side(), side(), padding, stride});
+    const int64_t kernel = out.size() % 3 == 2 ? 1 : 3, stride = 1 + random.below(2);
+    const int64_t padding = kernel == 1 ? 0 : stride == 2 ? 1 : random.below(3);
+    const auto side = [&] { return std::max<int64_t>(kernel - 2 * padding, 1 + random.below(9)); };
+    out.push_back({1 + random.below(4), any_channels(), any_channels(), side(), side(), padding,
+                   stride, kernel});
   }
   return out;
 }
@@ -148,7 +151,7 @@ TEST_CASE("convolution is as exact as its mode says, values and gradients, in ei
     const double libtorch = worst_error(of_libtorch(problem, at::kFloat), expected);
     for (const at::MemoryFormat format : {kPlanes, kPixels})
       for (const ConvolutionMode mode : {ConvolutionMode::fast, ConvolutionMode::exact}) {
-        if (shape.stride == 2 && mode == ConvolutionMode::exact) continue;  // LibTorch's
+        if (shape.never_exact() && mode == ConvolutionMode::exact) continue;
         CAPTURE(shape.text(), format, static_cast<int>(mode), libtorch);
         const Passes found = of_operator(problem, mode, format);
         if (mode == ConvolutionMode::fast)
@@ -167,7 +170,8 @@ TEST_CASE("convolution is as exact as its mode says, values and gradients, in ei
   for (const Shape& shape : random_shapes(300)) check(shape, 1.5e-6, 5e-7);
   for (const Shape& shape :
        {Shape{64, 16, 16, 16, 16, 1}, Shape{8, 64, 64, 14, 14, 1}, Shape{4, 96, 96, 7, 7, 1},
-        Shape{16, 32, 64, 16, 16, 1, 2}, Shape{4, 96, 100, 15, 13, 1, 2}})
+        Shape{16, 32, 64, 16, 16, 1, 2}, Shape{4, 96, 100, 15, 13, 1, 2},
+        Shape{16, 64, 96, 14, 14, 0, 1, 1}, Shape{4, 300, 100, 15, 13, 0, 2, 1}})
     check(shape, 5e-7, 2e-7);
 }
 
@@ -175,14 +179,14 @@ TEST_CASE("gradients of a convolution agree with finite differences") {
   const Threads one(1);
   // The loss is a square of something linear in either argument: central differences have no error
   // but that of rounding, however large the step.
-  for (int flags = 0; flags < 8; ++flags) {
+  for (int flags = 0; flags < 16; ++flags) {
     const ConvolutionMode mode = flags & 1 ? ConvolutionMode::fast : ConvolutionMode::exact;
     const at::MemoryFormat format = flags & 2 ? kPlanes : kPixels;
-    const int64_t stride = flags & 4 ? 2 : 1;
-    const Problem p({3, 18, 20, 9, 7, 1, stride});
+    const int64_t stride = flags & 4 ? 2 : 1, kernel = flags & 8 ? 1 : 3, padding = kernel / 2;
+    const Problem p({3, 18, 20, 9, 7, padding, stride, kernel});
     const auto loss = [&](const at::Tensor& x, const at::Tensor& weight) {
-      const at::Tensor y =
-          convolution(x.contiguous(format), weight, {}, {.stride = stride, .padding = 1}, mode);
+      const at::Tensor y = convolution(x.contiguous(format), weight, {},
+                                       {.stride = stride, .padding = padding}, mode);
       return (y.to(at::kDouble).square() * p.dy.to(at::kDouble)).sum() / 2;
     };
     const at::Tensor x = p.x.clone().requires_grad_(true),
@@ -203,16 +207,18 @@ TEST_CASE("gradients of a convolution agree with finite differences") {
 // Both ways of cutting work: weights that stay in a core's cache and, transformed to more than 3 MB
 // for either tile, those that do not; gradients of weights in one sum and in several.
 const std::vector<Shape> kWaysOfWork = {
-    {3, 17, 40, 13, 11, 1},    {2, 160, 160, 7, 6, 1},     {1, 230, 230, 5, 5, 1},
-    {40, 20, 33, 26, 25, 1},   {2, 100, 100, 12, 12, 0},   {1, 1, 1, 3, 40, 2},
-    {1, 260, 20, 4, 4, 1},     {1, 20, 260, 4, 4, 1},      {3, 17, 40, 13, 11, 1, 2},
-    {2, 160, 160, 7, 6, 1, 2}, {40, 20, 33, 50, 51, 1, 2}, {2, 260, 20, 6, 9, 1, 2}};
+    {3, 17, 40, 13, 11, 1},        {2, 160, 160, 7, 6, 1},         {1, 230, 230, 5, 5, 1},
+    {40, 20, 33, 26, 25, 1},       {2, 100, 100, 12, 12, 0},       {1, 1, 1, 3, 40, 2},
+    {1, 260, 20, 4, 4, 1},         {1, 20, 260, 4, 4, 1},          {3, 17, 40, 13, 11, 1, 2},
+    {2, 160, 160, 7, 6, 1, 2},     {40, 20, 33, 50, 51, 1, 2},     {2, 260, 20, 6, 9, 1, 2},
+    {40, 20, 33, 26, 25, 0, 1, 1}, {2, 300, 280, 13, 11, 0, 1, 1}, {3, 600, 17, 13, 11, 0, 2, 1},
+    {1, 17, 600, 3, 1, 0, 1, 1}};
 
 TEST_CASE("neither threads nor the memory format change a bit of a convolution") {
   for (const Shape& shape : kWaysOfWork)
     for (const ConvolutionMode mode : {ConvolutionMode::fast, ConvolutionMode::exact}) {
       if (!have_kernels()) return;
-      if (shape.stride == 2 && mode == ConvolutionMode::exact) continue;  // LibTorch's
+      if (shape.never_exact() && mode == ConvolutionMode::exact) continue;
       const Problem problem(shape);
       const auto on_threads = [&](int threads, at::MemoryFormat format) {
         const Threads several(threads);
@@ -260,23 +266,26 @@ using Operator = std::function<at::Tensor(const at::Tensor& x, const at::Tensor&
 
 Operator libtorch(int64_t stride = 1) {
   return [=](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-    return at::conv2d(x, weight, bias, stride, 1);
+    return at::conv2d(x, weight, bias, stride, weight.size(2) / 2);
   };
 }
 
 Operator ours(ConvolutionMode mode, int64_t stride = 1) {
   return [=](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-    return convolution(x, weight, bias, {.stride = stride, .padding = 1}, mode);
+    return convolution(x, weight, bias, {.stride = stride, .padding = weight.size(2) / 2}, mode);
   };
 }
 
-// Each of Winograd's algorithms.
+// Each of our algorithms.
 struct Choice {
   ConvolutionMode mode;
-  int64_t stride;
+  int64_t stride, kernel;
 };
-const std::vector<Choice> kChoices = {
-    {ConvolutionMode::fast, 1}, {ConvolutionMode::exact, 1}, {ConvolutionMode::fast, 2}};
+const std::vector<Choice> kChoices = {{ConvolutionMode::fast, 1, 3},
+                                      {ConvolutionMode::exact, 1, 3},
+                                      {ConvolutionMode::fast, 2, 3},
+                                      {ConvolutionMode::fast, 1, 1},
+                                      {ConvolutionMode::fast, 2, 1}};
 
 // Of the squared length of the first derivatives of Σ dy·y², one after the other and together.
 std::vector<at::Tensor> second_derivatives(const Operator& op, const at::Tensor& x,
@@ -309,10 +318,10 @@ TEST_CASE("a convolution can be differentiated twice, whatever the strides of it
       {"expanded", [](const at::Tensor& x) {
          return x.slice(0, 0, 1).expand({3, -1, -1, -1});
        }}};
-  const at::Tensor x = normal({3, 17, 6, 9}, 41), weight = normal({18, 17, 3, 3}, 42) / 10,
-                   bias = normal({18}, 43);
+  const at::Tensor x = normal({3, 17, 6, 9}, 41), bias = normal({18}, 43);
   for (const auto& [name, view] : views)
-    for (const auto& [mode, stride] : kChoices) {
+    for (const auto& [mode, stride, kernel] : kChoices) {
+      const at::Tensor weight = normal({18, 17, kernel, kernel}, 42) / 10;
       const auto expected = second_derivatives(libtorch(stride), x, weight, bias, view),
                  found = second_derivatives(ours(mode, stride), x, weight, bias, view);
       REQUIRE(found.size() == expected.size());
@@ -327,11 +336,11 @@ TEST_CASE("a convolution can be differentiated twice, whatever the strides of it
 TEST_CASE("only what requires a gradient gets one") {
   const Threads one(1);
   for (int needs = 1; needs < 8; ++needs)
-    for (const auto& [mode, stride] : kChoices) {
+    for (const auto& [mode, stride, kernel] : kChoices) {
       const at::Tensor dy = normal({2, 18, 6 / stride, (7 - 1) / stride + 1}, 50);
-      const auto gradients = [&](const Operator& op) {
-        const std::vector<at::Tensor> in = {normal({2, 17, 6, 7}, 51), normal({18, 17, 3, 3}, 52),
-                                            normal({18}, 53)};
+      const auto gradients = [&, kernel = kernel](const Operator& op) {
+        const std::vector<at::Tensor> in = {normal({2, 17, 6, 7}, 51),
+                                            normal({18, 17, kernel, kernel}, 52), normal({18}, 53)};
         for (std::size_t i = 0; i < 3; ++i) in[i].requires_grad_((needs >> i & 1) != 0);
         op(in[0], in[1], in[2]).backward(dy);
         return std::vector<at::Tensor>{in[0].grad(), in[1].grad(), in[2].grad()};
@@ -347,7 +356,7 @@ TEST_CASE("only what requires a gradient gets one") {
 
 TEST_CASE("a convolution takes any stride, and gives x's memory format") {
   const Threads one(1);
-  const at::Tensor wide = normal({6, 40, 9, 14}, 60), kernel = normal({40, 18, 3, 3}, 61);
+  const at::Tensor wide = normal({6, 40, 9, 14}, 60), taps = normal({40, 18, 3, 3}, 61);
   const std::vector<std::pair<const char*, at::Tensor>> inputs = {
       {"channels", wide.slice(1, 3, 21)},
       {"columns", wide.slice(1, 0, 18).slice(3, 1, 14, 2)},
@@ -357,17 +366,18 @@ TEST_CASE("a convolution takes any stride, and gives x's memory format") {
       {"one value", normal({1, 1, 1, 1}, 62).expand({2, 18, 5, 6})},
       {"pixels' channels", wide.contiguous(kPixels).slice(1, 2, 20)}};
   const std::vector<std::pair<const char*, at::Tensor>> weights = {
-      {"plain", kernel},
-      {"pixels", kernel.contiguous(kPixels)},
-      {"transposed", kernel.transpose(2, 3)},
-      {"a slice", kernel.slice(0, 1, 40, 3)},
+      {"plain", taps},
+      {"pixels", taps.contiguous(kPixels)},
+      {"transposed", taps.transpose(2, 3)},
+      {"a slice", taps.slice(0, 1, 40, 3)},
       {"expanded", normal({1, 18, 3, 3}, 63).expand({7, 18, 3, 3})}};
   for (const auto& [of_x, x_] : inputs)
     for (const auto& [of_weight, weight_] : weights)
-      for (const auto& [mode, stride] : kChoices) {
+      for (const auto& [mode, stride, kernel] : kChoices) {
         CAPTURE(of_x, of_weight, static_cast<int>(mode), stride);
-        const at::Tensor x = x_.detach().requires_grad_(true),
-                         weight = weight_.detach().requires_grad_(true);
+        const at::Tensor
+            x = x_.detach().requires_grad_(true),
+            weight = weight_.slice(2, 0, kernel).slice(3, 0, kernel).detach().requires_grad_(true);
         const at::Tensor y = ours(mode, stride)(x, weight, {}),
                          expected = libtorch(stride)(x, weight, {});
         REQUIRE(y.sizes() == expected.sizes());
@@ -379,16 +389,17 @@ TEST_CASE("a convolution takes any stride, and gives x's memory format") {
         CHECK(relative_error(a[1], b[1]) < 5e-6);
       }
   const at::Tensor pixels = wide.slice(1, 0, 18).contiguous(kPixels);
-  for (const auto& [mode, stride] : kChoices) {
-    CHECK(ours(mode, stride)(pixels, kernel, {}).is_contiguous(kPixels));
-    CHECK(ours(mode, stride)(pixels.contiguous(), kernel, normal({40}, 64)).is_contiguous());
+  for (const auto& [mode, stride, kernel] : kChoices) {
+    const at::Tensor weight = taps.slice(2, 0, kernel).slice(3, 0, kernel);
+    CHECK(ours(mode, stride)(pixels, weight, {}).is_contiguous(kPixels));
+    CHECK(ours(mode, stride)(pixels.contiguous(), weight, normal({40}, 64)).is_contiguous());
   }
 }
 
 TEST_CASE("without gradients a convolution records nothing, and gives the same") {
-  const at::Tensor x = normal({2, 17, 6, 7}, 70),
-                   weight = normal({18, 17, 3, 3}, 71).requires_grad_(true);
-  for (const auto& [mode, stride] : kChoices) {
+  const at::Tensor x = normal({2, 17, 6, 7}, 70);
+  for (const auto& [mode, stride, kernel] : kChoices) {
+    const at::Tensor weight = normal({18, 17, kernel, kernel}, 71).requires_grad_(true);
     const at::Tensor y = ours(mode, stride)(x, weight, {});
     CHECK(y.requires_grad());
     {
@@ -436,7 +447,8 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   const int none = static_cast<int>(ConvolutionAlgorithm::libtorch),
             two = static_cast<int>(ConvolutionAlgorithm::winograd_2),
             four = static_cast<int>(ConvolutionAlgorithm::winograd_4),
-            stride_2 = static_cast<int>(ConvolutionAlgorithm::winograd_stride_2);
+            stride_2 = static_cast<int>(ConvolutionAlgorithm::winograd_stride_2),
+            one = static_cast<int>(ConvolutionAlgorithm::pointwise);
   using Modes = std::vector<int>;  // automatic, fast, exact, onednn
   const Modes winograd = {four, four, two, none}, forced = {none, four, two, none},
               strided = {stride_2, stride_2, none, none}, libtorch(4, none);
@@ -448,7 +460,13 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   CHECK(in_modes(x.slice(1, 0, 3), weight.slice(1, 0, 3), {.padding = 1}) == forced);
   CHECK(in_modes(x, weight.slice(0, 0, 3), {.padding = 1}) == forced);
   CHECK(in_modes(x, weight, {.padding = 3}) == libtorch);
-  CHECK(in_modes(x, at::zeros({32, 32, 1, 1}), {}) == libtorch);
+  CHECK(in_modes(x, at::zeros({32, 32, 1, 1}), {}) == Modes{none, one, none, none});
+  CHECK(in_modes(x, at::zeros({32, 32, 1, 1}), {.stride = 2}) == Modes{none, one, none, none});
+  CHECK(in_modes(x, at::zeros({32, 32, 1, 1}), {.padding = 1}) == libtorch);
+  // Large weights for few pixels.
+  const at::Tensor few = at::zeros({8, 1024, 7, 7}), large = at::zeros({512, 1024, 1, 1});
+  CHECK(in_modes(few.contiguous(kPixels), large, {}) == Modes{one, one, none, none});
+  CHECK(in_modes(few, large, {}) == Modes{none, one, none, none});
   CHECK(in_modes(x, at::zeros({32, 32, 5, 5}), {.padding = 2}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 3, 1}), {.padding = 1}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 1, 3}), {.padding = 1}) == libtorch);
@@ -469,13 +487,13 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   CHECK(in_modes(x.slice(0, 0, 0), weight, {.padding = 1}) == libtorch);  // no image
 }
 
-TEST_CASE("what Winograd's algorithm does not take, LibTorch computes, in every mode") {
+TEST_CASE("what our algorithms do not take, LibTorch computes, in every mode") {
   struct Other {
     at::Tensor x, weight;
     ConvolutionArguments arguments;
   };
   const at::Tensor x = normal({2, 16, 9, 8}, 80), weight = normal({16, 16, 3, 3}, 81);
-  const std::vector<Other> others = {{x, normal({8, 16, 1, 1}, 82), {}},
+  const std::vector<Other> others = {{x, normal({8, 16, 1, 1}, 82), {.padding = 1}},
                                      {x, normal({8, 16, 5, 5}, 83), {.padding = 2}},
                                      {x, weight, {.padding = 3}},
                                      {x, weight, {.stride = 3, .padding = 1}},

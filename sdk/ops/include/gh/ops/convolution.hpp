@@ -2,10 +2,10 @@
 //
 //   y = gh::ops::convolution(x, weight, bias, {.stride = 1, .padding = 1}, ConvolutionMode::fast);
 //
-// 3×3 kernels of stride 1 and 2 go through Winograd's algorithm where the mode and the processor
-// (AVX2 with FMA, or AVX-512) allow it, everything else through LibTorch. Both directions:
-// gradients of data and weights use the same algorithm. Any thread; calls may overlap. The number
-// of threads changes no bit of a result.
+// 3×3 kernels of stride 1 and 2 go through Winograd's algorithm and 1×1 kernels through a product
+// of matrices where the mode and the processor (AVX2 with FMA, or AVX-512) allow it, everything
+// else through LibTorch. Both directions: gradients of data and weights use the same algorithm. Any
+// thread; calls may overlap. The number of threads changes no bit of a result.
 #pragma once
 
 #include "gh/export.hpp"
@@ -21,9 +21,10 @@ namespace ops {
 // Values are frozen; new ones are appended.
 enum class ConvolutionMode : int {
   automatic = 0,  // like fast where that is quicker, by shape
-  fast = 1,       // F(4×4) for every 3×3 kernel of stride 1, and its like for stride 2, padding 1
-  exact = 2,      // F(2×2) for stride 1: slower, with an error like LibTorch's or smaller
-  onednn = 3      // LibTorch's own
+  fast = 1,   // F(4×4) for every 3×3 kernel of stride 1, its like for stride 2, padding 1, and a
+              // product of matrices for every 1×1 kernel without padding
+  exact = 2,  // F(2×2) for stride 1: slower, with an error like LibTorch's or smaller
+  onednn = 3  // LibTorch's own
 };
 
 // "auto", "fast", "exact" or "onednn"; ErrorCode::invalid_param for anything else.
@@ -37,9 +38,8 @@ struct ConvolutionArguments {
 };
 
 // x [N,C,H,W], weight [K,C/groups,h,w], bias [K] or undefined → [N,K,H',W'] in x's memory format.
-// Winograd's algorithm takes float32; other types, devices and autocast go to LibTorch. Can be
-// differentiated twice. ErrorCode::shape and ErrorCode::invalid_param name the argument that is
-// wrong.
+// Ours take float32; other types, devices and autocast go to LibTorch. Can be differentiated twice.
+// ErrorCode::shape and ErrorCode::invalid_param name the argument that is wrong.
 GH_API at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                               const ConvolutionArguments& arguments,
                               ConvolutionMode mode = ConvolutionMode::automatic);
@@ -47,9 +47,10 @@ GH_API at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, con
 // Values are frozen; new ones are appended.
 enum class ConvolutionAlgorithm : int {
   libtorch = 0,
-  winograd_2 = 1,        // F(2×2, 3×3)
-  winograd_4 = 2,        // F(4×4, 3×3)
-  winograd_stride_2 = 3  // F(4×4, 2×2) of odd and even rows and columns
+  winograd_2 = 1,         // F(2×2, 3×3)
+  winograd_4 = 2,         // F(4×4, 3×3)
+  winograd_stride_2 = 3,  // F(4×4, 2×2) of odd and even rows and columns
+  pointwise = 4           // 1×1 without padding, as a product of matrices
 };
 
 // What convolution() uses for these, here and now.

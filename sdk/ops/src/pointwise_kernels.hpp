@@ -1,0 +1,52 @@
+// Inner loops of 1×1 convolutions, compiled once for AVX2 and once for AVX-512. A convolution of
+// channels-last images is a product of matrices with a row for each pixel; pointwise.cpp cuts it
+// into pieces of which these compute tiles, on the calling thread.
+//
+// Packed matrices lie in panels of columns: [panel][row][width], the last panel filled up with
+// zeros, at a distance that is not a multiple of a power of two: otherwise all panels of a row
+// would share a set of the first cache.
+#pragma once
+
+#include <cstdint>
+
+namespace gh {
+inline namespace v1 {
+
+inline constexpr int64_t kPointwisePanel = 16;  // columns of a panel of left factors
+
+// to[row][column] (+)= Σ_k from[row][k] · right[k][column], for one panel of columns
+struct PointwiseProduct {
+  const float* const* from;  // where each row is
+  const float* right;        // packed, a panel of `wide`
+  float* const* to;
+  int64_t column;  // the panel's first in `to`
+  int64_t rows, depth, columns;
+};
+
+// sums[i][j] (+)= Σ_row left[row][i] · right[row][j], for one panel of each
+struct PointwiseOuter {
+  const float *left, *right;  // of kPointwisePanel and of `outer_wide` columns
+  float* sums;
+  int64_t step;  // distance between rows of sums
+  int64_t rows, height, columns;
+  bool add;
+};
+
+struct PointwiseKernels {
+  int64_t wide, outer_wide;  // columns of a panel of right factors
+  // The first `columns` of `count` rows → [panel][count][width] at a distance of `panel`; width is
+  // one of kPointwisePanel, wide and outer_wide.
+  void (*pack)(const float* const* rows, int64_t count, int64_t columns, int64_t width,
+               int64_t panel, float* to);
+  // A panel of the transposed of [rows][columns] at a distance of `columns`: [columns][wide].
+  void (*pack_turned)(const float* from, int64_t rows, int64_t columns, float* to);
+  void (*product)(const PointwiseProduct& product);
+  void (*outer)(const PointwiseOuter& outer);
+};
+
+// Null where they were not compiled or this processor lacks the instructions.
+const PointwiseKernels* avx2_pointwise();
+const PointwiseKernels* avx512_pointwise();
+
+}  // namespace v1
+}  // namespace gh
