@@ -240,6 +240,13 @@ bool quicker(const PointwiseShape& s, at::MemoryFormat format) {
          s.pixels() <= 2048;
 }
 
+// oneDNN 3.12's AVX-512 kernel for the weight gradient of a 1×1 convolution with a stride writes
+// beyond its memory where pixels are rows of less than 16 channels: PyTorch 2.13 crashes, too.
+bool crashes_onednn(const at::Tensor& x, const at::Tensor& weight, const ConvolutionArguments& a) {
+  return weight.size(2) == 1 && a.stride > 1 && x.size(1) < 16 &&
+         format_of(x) == at::MemoryFormat::ChannelsLast;
+}
+
 }  // namespace
 
 ConvolutionMode convolution_mode(std::string_view name) {
@@ -256,6 +263,9 @@ ConvolutionAlgorithm algorithm_for(const at::Tensor& x, const at::Tensor& weight
   check(x, weight, {}, arguments);
   using enum ConvolutionAlgorithm;
   const auto [stride, padding, dilation, groups] = arguments;
+  if (possible(x, weight, arguments) && crashes_onednn(x, weight, arguments) &&
+      has_kernels(pointwise))
+    return pointwise;
   if (mode == ConvolutionMode::onednn || !possible(x, weight, arguments)) return libtorch;
   const bool one = weight.size(2) == 1;
   if (mode == ConvolutionMode::exact && (one || stride == 2)) return libtorch;

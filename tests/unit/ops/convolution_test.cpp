@@ -528,6 +528,28 @@ class Autocast {
   }
 };
 
+TEST_CASE("what crashes oneDNN is never given to it: strided 1×1 kernels on few channels") {
+  if (!have_kernels()) return;
+  for (const ConvolutionMode mode : {ConvolutionMode::automatic, ConvolutionMode::fast,
+                                     ConvolutionMode::exact, ConvolutionMode::onednn})
+    for (const int64_t channels : {4, 8, 12}) {
+      const at::Tensor x = normal({7, channels, 32, 32}, 1).contiguous(kPixels);
+      const at::Tensor weight =
+          normal({2 * channels, channels, 1, 1}, 2).contiguous(kPixels).requires_grad_();
+      REQUIRE(algorithm_for(x, weight, {.stride = 2}, mode) == ConvolutionAlgorithm::pointwise);
+      const at::Tensor y = convolution(x, weight, {}, {.stride = 2}, mode);
+      const at::Tensor gradient = normal(y.sizes(), 3);
+      const at::Tensor got = torch::autograd::grad({y}, {weight}, {gradient})[0];
+      const at::Tensor pixels = x.slice(2, 0, 32, 2).slice(3, 0, 32, 2).to(at::kDouble);
+      const at::Tensor want = gradient.to(at::kDouble)
+                                  .permute({1, 0, 2, 3})
+                                  .flatten(1)
+                                  .mm(pixels.permute({1, 0, 2, 3}).flatten(1).t());
+      CHECK((got.flatten(1) - want).abs().max().item<double>() <
+            1e-5 * want.abs().max().item<double>());
+    }
+}
+
 TEST_CASE("under autocast a convolution is LibTorch's, in bfloat16") {
   const at::Tensor x = normal({2, 16, 9, 8}, 90), weight = normal({16, 16, 3, 3}, 91);
   for (const ConvolutionMode mode : {ConvolutionMode::automatic, ConvolutionMode::fast}) {
