@@ -36,7 +36,9 @@ RESNETS = [(n, w << s, w << s, 32 >> s, 3, 1) for w in (64, 16) for n in (64, 12
     [(8, 256 << s, 128 << s, 56 >> s, 1, 1) for s in range(3)] + [(8, 256 << s, 512 << s, 56 >> s, 1, 2) for s in range(3)]
 SWEEP = [(n, c, k, size, kernel, stride) for n, (c, k), size, kernel, stride in itertools.product(
     (1, 4, 32), ((8, 8), (16, 16), (24, 40), (32, 64), (64, 32), (128, 128), (512, 512)), (2, 4, 7, 14, 28, 56), (3, 1), (1, 2))
-    if n * c * k * size * size < 1 << 31]
+    if n * c * k * size * size < 1 << 31] + \
+    [(n, c, k, size, 1, stride) for c, k in ((1024, 512), (4096, 128), (128, 4096), (768, 768), (1000, 600), (512, 2048), (2048, 512))
+     for n, size, stride in ((8, 4, 1), (1, 14, 1), (8, 7, 1), (8, 14, 1), (8, 14, 2), (8, 16, 1))]
 
 
 def measure(shapes, given):

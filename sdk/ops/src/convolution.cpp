@@ -236,8 +236,8 @@ bool quicker(const WinogradShape& s) {
 // The same for products of matrices, which pixels are rows of only in one of the memory formats:
 // where weights are large and pixels few, LibTorch spends much of its time reordering weights.
 bool quicker(const PointwiseShape& s, at::MemoryFormat format) {
-  return format == at::MemoryFormat::ChannelsLast && s.in * s.out >= 1 << 19 && s.pixels() >= 128 &&
-         s.pixels() <= 2048;
+  return format == at::MemoryFormat::ChannelsLast && s.in % 64 == 0 && s.out % 64 == 0 &&
+         s.in * s.out >= 1 << 19 && s.pixels() >= 256 && s.pixels() <= (s.stride == 1 ? 512 : 2048);
 }
 
 // oneDNN 3.12's AVX-512 kernel for the weight gradient of a 1×1 convolution with a stride writes

@@ -467,6 +467,13 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   const at::Tensor few = at::zeros({8, 1024, 7, 7}), large = at::zeros({512, 1024, 1, 1});
   CHECK(in_modes(few.contiguous(kPixels), large, {}) == Modes{one, one, none, none});
   CHECK(in_modes(few, large, {}) == Modes{none, one, none, none});
+  const at::Tensor fewer = few.slice(0, 0, 4).contiguous(kPixels),
+                   many = at::zeros({8, 1024, 14, 14}).contiguous(kPixels);
+  CHECK(in_modes(fewer, large, {}) == Modes{none, one, none, none});
+  CHECK(in_modes(many, large, {}) == Modes{none, one, none, none});
+  CHECK(in_modes(many, large, {.stride = 2}) == Modes{one, one, none, none});
+  CHECK(in_modes(few.slice(1, 0, 1000).contiguous(kPixels), at::zeros({600, 1000, 1, 1}), {}) ==
+        Modes{none, one, none, none});
   CHECK(in_modes(x, at::zeros({32, 32, 5, 5}), {.padding = 2}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 3, 1}), {.padding = 1}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 1, 3}), {.padding = 1}) == libtorch);
