@@ -75,8 +75,11 @@ class Ours:
         self.file = folder / "centres"
         x.tofile(folder / "x")
         start.tofile(folder / "start")
+        # A pass takes milliseconds: threads that wake up on one core share it for most of that. Binding scikit-learn's, in a process
+        # of its own, changes nothing; here its second OpenMP would find the first one's core only.
         self.program = subprocess.Popen([BUILD / "bin/kmeans_bench", str(threads), *map(str, x.shape), str(len(start)), folder / "x",
-                                         folder / "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                         folder / "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores", "OMP_NUM_THREADS": str(threads)})
 
     def ask(self, command, number):
         import numpy as np
