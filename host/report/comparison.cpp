@@ -106,7 +106,7 @@ std::string comparison_html(std::span<const RunRecord> runs) {
   Gallery gallery;
   std::vector<Section> sections = {
       {"Runs", "", overview(runs, labels)},
-      {"Accuracy by group of classes", "", by_group(matches, names, labels)},
+      {"By group of classes", "", by_group(matches, names, labels)},
       {"What differs", "", differences(runs, labels)}};
   for (std::size_t i = 0; i < matches.size(); ++i)
     sections.push_back(compared_evaluator(matches[i], names[i], labels, gallery));

@@ -95,6 +95,7 @@ std::string format_percent(std::optional<double> value) {
 
 std::string column_heading(const std::string& column) {
   std::string out = column;
+  std::replace(out.begin(), out.end(), '_', ' ');
   if (!out.empty()) out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
   return out;
 }

@@ -142,7 +142,7 @@ std::string report_html(const RunRecord& run) {
   Gallery gallery;
   const std::vector<EvaluatorSeries> all = evaluator_series(run);
   const std::vector<std::string> labels = evaluator_labels(all);
-  std::vector<Section> sections = {{"Accuracy by group of classes", "", by_group(all, labels)}};
+  std::vector<Section> sections = {{"By group of classes", "", by_group(all, labels)}};
   for (std::size_t i = 0; i < all.size(); ++i)
     sections.push_back(evaluator_section(all[i], labels[i], gallery));
   sections.push_back({"Curves", "", curves(run)});

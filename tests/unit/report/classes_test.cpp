@@ -40,7 +40,7 @@ TEST_CASE("groups of classes stand on top, the last moment large, with their def
   const RunFixture run;
   write_regular(run, 5);
   const std::string page = page_of(run);
-  const auto top = page.find("<h2>Accuracy by group of classes</h2>");
+  const auto top = page.find("<h2>By group of classes</h2>");
   CHECK(top < page.find("<h2>knn"));
   CHECK(count(page,
               "<td class=\"n\">60.12</td><td class=\"n\">50.00</td><td "
