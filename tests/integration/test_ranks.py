@@ -94,6 +94,19 @@ class Ranks(GhhostCase):
         self.finish(self.torchrun("run", *settings, "--out", run, "--resume"))
         self.assertEqual(self.state(whole), self.state(run))
 
+    def test_evaluations_do_not_depend_on_how_many_ranks_compute_features(self):
+        # 1500 test samples are three batches of features: two for the first rank, one for the second.
+        settings = [SOURCE / "recipes/shapes.toml", "train.epochs=1", "data.per_class=150", 'eval=[{id="knn"}, {id="linear_probe", protocol="fast"}]']
+        run, one, two = self.dir / "run", self.dir / "one", self.dir / "two"
+        self.ghhost("run", *settings, "--out", run)
+        self.ghhost("eval", run, "--out", one)
+        self.finish(self.torchrun("eval", run, "--out", two))
+        results = [[json.loads(file.read_text()) for file in sorted((out / "results").glob("*.json"))] for out in (one, two)]
+        self.assertEqual(len(results[0]), 2)
+        for a, b in zip(*results):
+            self.assertEqual(a["metrics"], b["metrics"])
+            self.assertEqual(a["tables"], b["tables"])
+
     def test_a_batch_that_cannot_be_shared_out_is_refused(self):
         stdout, stderr = self.torchrun("run", RESNET, *SMALL, "train.batch=63", "--out", self.dir / "run").communicate(timeout=120)
         self.assertIn("cannot be shared out over 2 ranks", stderr)
