@@ -95,7 +95,7 @@ class Ranks(GhhostCase):
         self.assertEqual(self.state(whole), self.state(run))
 
     def test_evaluations_do_not_depend_on_how_many_ranks_compute_features(self):
-        # 1500 test samples are three batches of features: two for the first rank, one for the second.
+        # 1500 training samples of the probe are three batches of features: two for the first rank, one for the second.
         settings = [SOURCE / "recipes/shapes.toml", "train.epochs=1", "data.per_class=150", 'eval=[{id="knn"}, {id="linear_probe", protocol="fast"}]']
         run, one, two = self.dir / "run", self.dir / "one", self.dir / "two"
         self.ghhost("run", *settings, "--out", run)
