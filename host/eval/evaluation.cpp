@@ -81,8 +81,8 @@ ViewPlan EvaluationRun::views_named(std::string_view name) const {
 
 const SampleSet& EvaluationRun::split_named(std::string_view name) {
   const SampleSet& set = source_.splits.get(std::string(name));
-  used_[std::string(name)] =
-      set.fingerprint() + (set.chosen().defined() ? " " + set.chosen_fingerprint() : "");
+  std::string& told = used_[std::string(name)] = set.fingerprint();
+  if (set.chosen().defined()) told.append(" ").append(set.chosen_fingerprint());
   return set;
 }
 
