@@ -104,10 +104,9 @@ std::string comparison_html(std::span<const RunRecord> runs) {
   const std::vector<EvaluatorMatch> matches = match_evaluators(series);
   const std::vector<std::string> names = match_labels(matches);
   Gallery gallery;
-  std::vector<Section> sections = {
-      {"Runs", "", overview(runs, labels)},
-      {"By group of classes", "", by_group(matches, names, labels)},
-      {"What differs", "", differences(runs, labels)}};
+  std::vector<Section> sections = {{"Runs", "", overview(runs, labels)},
+                                   {"By group of classes", "", by_group(matches, names, labels)},
+                                   {"What differs", "", differences(runs, labels)}};
   for (std::size_t i = 0; i < matches.size(); ++i)
     sections.push_back(compared_evaluator(matches[i], names[i], labels, gallery));
   sections.push_back(
