@@ -131,19 +131,22 @@ struct Pass {
                           .phase = weight_phase()});
   }
 
-  // Products of one panel of outputs and one frequency. Phases of the data are summed, forwards;
+  // Products of some panels of outputs and one frequency. Phases of the data are summed, forwards;
   // backwards each is an output of its own.
   void multiply(const Block& in, const float* data, int64_t frequency, const float* transformed,
-                const Block& out, float* products, int64_t panel, int64_t tiles) const {
+                const Block& out, float* products, int64_t outputs, int64_t tiles) const {
     const int64_t phases = kernels.phases_at(frequency);
     for (int64_t phase = 0; phase < (turned ? phases : 1); ++phase)
       kernels.product(
           {.data = in.slab(data, frequency, 0),
            .panel = in.tiles * kPanel,
            .weights = transformed + frequency * weight_frequency() + phase * weight_phase(),
-           .products = out.slab(products, frequency, phase * out.panels + panel),
+           .weight_panel = weight_panel(),
+           .products = out.slab(products, frequency, phase * out.panels),
+           .product_panel = out.tiles * kPanel,
            .tiles = tiles,
-           .panels = (turned ? 1 : phases) * in.panels});
+           .panels = (turned ? 1 : phases) * in.panels,
+           .outputs = outputs});
   }
 
   // A piece of work is a block of strips and a group of panels of the output. A thread transforms
@@ -185,9 +188,7 @@ struct Pass {
           transform(weights, begin + p, transformed + p * weight_panel());
       ready[worker] = {first, begin};
       for (int64_t f = 0; f < frequencies(); ++f)
-        for (int64_t p = 0; p < count; ++p)
-          multiply(in, data, f, transformed + p * weight_panel(), out, products, p,
-                   (last - first) * to.tiles);
+        multiply(in, data, f, transformed, out, products, count, (last - first) * to.tiles);
       for (int64_t s = first; s < last; ++s)
         for (int64_t p = 0; p < count; ++p)
           transform_out(out.at(products, p, (s - first) * to.tiles), to.strip(y, s, begin + p),
@@ -274,13 +275,14 @@ struct WeightGradient {
         for (int64_t f = 0; f < frequencies(); ++f)
           for (int64_t k = 0; k < height; ++k)
             for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase)
-              for (int64_t c = 0; c < width; ++c)
-                kernels.outer_product({.gradients = z.slab(zs, f, k),
-                                       .data = v.slab(vs, f, phase * columns + c),
-                                       .sums = sums + f * sum_frequency + k * sum_row +
-                                               phase * sum_phase + c * kBlock,
-                                       .tiles = (last - first) * tiles(),
-                                       .add = first > begin});
+              kernels.outer_product(
+                  {.gradients = z.slab(zs, f, k),
+                   .data = v.slab(vs, f, phase * columns),
+                   .panel = v.tiles * kPanel,
+                   .sums = sums + f * sum_frequency + k * sum_row + phase * sum_phase,
+                   .tiles = (last - first) * tiles(),
+                   .panels = width,
+                   .add = first > begin});
       }
       if (shares > 1) return;
       for (int64_t k = 0; k < height; ++k)
@@ -325,7 +327,7 @@ void Winograd::convolve(const float* from, const float* weights, float* to, Way 
   if (pass.weight_panel() * panels * 4 > 3 * kMiB)
     return pass.run(
         from, weights, to,
-        {.strips = strips_for(64, pass.to.tiles, strips), .panels = 1, .weights_stay = false});
+        {.strips = strips_for(64, pass.to.tiles, strips), .panels = 2, .weights_stay = false});
   // With g groups of panels the data are transformed g times, and the weights threads/g times. With
   // 140 cycles for a tile of data and 110 for an input channel's weights, the sum is least here.
   const double tiles = static_cast<double>(strips * pass.to.tiles);

@@ -38,14 +38,16 @@ struct Frequencies {
   int64_t phase;
 };
 
-// One panel of the outputs for a block of tiles and one frequency:
-//   products[tile][16] = Σ_c data[tile][c] · weights[c][16]
+// Panels of the outputs for a block of tiles and one frequency:
+//   products[output][tile][16] = Σ_c data[tile][c] · weights[output][c][16]
 struct Product {
   const float* data;
   int64_t panel;  // distance between panels of data
   const float* weights;
+  int64_t weight_panel;  // distance between panels of outputs
   float* products;
-  int64_t tiles, panels;
+  int64_t product_panel;
+  int64_t tiles, panels, outputs;
 };
 
 // A panel of transformed weights. `turned`: those of the gradient of the data, whose inputs are the
@@ -59,12 +61,13 @@ struct WeightPanel {
   int64_t frequency, phase;  // distances
 };
 
-// sums[16 outputs][16 inputs] (+)= Σ_tile gradients[tile][output] · data[tile][input]
+// sums[panel][16 outputs][16 inputs] (+)= Σ_tile gradients[tile][output] · data[panel][tile][input]
 struct OuterProduct {
   const float* gradients;
   const float* data;
+  int64_t panel;  // distance between panels of data
   float* sums;
-  int64_t tiles;
+  int64_t tiles, panels;
   bool add;
 };
 

@@ -449,100 +449,138 @@ void weight_gradient_block(const GradientBlock& b) {
 
 // ---- products ----
 
-// kCount rows of 16 sums, held in registers. They start at zero in an unrolled loop, and what was
-// in memory is added at the end: started from a branch, GCC 12 keeps them in memory.
-template <int kCount>
+// kCount rows of kPanels panels of 16 sums, held in registers. They start at zero in an unrolled
+// loop, and what was in memory is added at the end: started from a branch, GCC 12 keeps them in
+// memory.
+template <int kCount, int kPanels>
 struct Sums {
-  Vector sum[kCount][kParts];
+  static constexpr int kVectors = kPanels * kParts;
+  Vector sum[kCount][kVectors];
 
   GH_INLINE Sums() {
 #pragma GCC unroll 16
     for (int i = 0; i < kCount; ++i)
-#pragma GCC unroll 2
-      for (int part = 0; part < kParts; ++part) sum[i][part] = all(0);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = all(0);
   }
-  // Adds left[i · step] · right[16] to row i.
-  GH_INLINE void multiply(const float* left, int64_t step, const float* right) {
-    Vector r[kParts];
-#pragma GCC unroll 2
-    for (int part = 0; part < kParts; ++part) r[part] = load(right + part * kLanes);
+  // Adds left[i · step] · right[16] to row i, for each panel of the right ones.
+  GH_INLINE void multiply(const float* left, int64_t step, const float* right, int64_t panel) {
+    Vector r[kVectors];
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) r[j] = load(right + place(j, panel));
 #pragma GCC unroll 16
     for (int i = 0; i < kCount; ++i) {
       const Vector x = all(left[i * step]);
-#pragma GCC unroll 2
-      for (int part = 0; part < kParts; ++part) sum[i][part] = fma(x, r[part], sum[i][part]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = fma(x, r[j], sum[i][j]);
     }
   }
-  GH_INLINE void finish(float* to, bool add) {
+  GH_INLINE void finish(float* to, int64_t panel, bool add) {
     if (add) {
 #pragma GCC unroll 16
       for (int i = 0; i < kCount; ++i)
-#pragma GCC unroll 2
-        for (int part = 0; part < kParts; ++part)
-          sum[i][part] = sum[i][part] + load(to + i * kPanel + part * kLanes);
+#pragma GCC unroll 4
+        for (int j = 0; j < kVectors; ++j)
+          sum[i][j] = sum[i][j] + load(to + i * kPanel + place(j, panel));
     }
 #pragma GCC unroll 16
     for (int i = 0; i < kCount; ++i)
-#pragma GCC unroll 2
-      for (int part = 0; part < kParts; ++part)
-        store(to + i * kPanel + part * kLanes, sum[i][part]);
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) store(to + i * kPanel + place(j, panel), sum[i][j]);
+  }
+  static GH_INLINE int64_t place(int j, int64_t panel) {
+    return j / kParts * panel + j % kParts * kLanes;
   }
 };
 
-template <int kCount>
-__attribute__((noinline)) void product_rows(const float* a, int64_t panel, const float* b, float* c,
-                                            int64_t panels, bool add) {
-  Sums<kCount> sums;
-  for (int64_t p = 0; p < panels; ++p, a += panel, b += kPanel * kPanel) {
+// The weights of so many panels of inputs, 16 KB a panel of outputs, stay in the first cache.
+constexpr int64_t kDepth = 16;
+
+// From the panel of inputs `first` on, and of the outputs that the pointers begin at.
+template <int kCount, int kPanels>
+__attribute__((noinline)) void product_rows(const Product& p, const float* weights, int64_t first,
+                                            int64_t tile, float* products) {
+  Sums<kCount, kPanels> sums;
+  const float* a = p.data + first * p.panel + tile * kPanel;
+  const float* b = weights + first * kPanel * kPanel;
+  for (int64_t last = least(p.panels, first + kDepth), i = first; i < last; ++i) {
 #pragma GCC unroll 4
-    for (int k = 0; k < kPanel; ++k) sums.multiply(a + k, kPanel, b + k * kPanel);
+    for (int k = 0; k < kPanel; ++k) sums.multiply(a + k, kPanel, b + k * kPanel, p.weight_panel);
+    a += p.panel;
+    b += kPanel * kPanel;
   }
-  sums.finish(c, add);
+  sums.finish(products + tile * kPanel, p.product_panel, first > 0);
 }
 
-using ProductRows = void (*)(const float*, int64_t, const float*, float*, int64_t, bool);
+using ProductRows = void (*)(const Product&, const float*, int64_t, int64_t, float*);
+template <int kPanels>
 constexpr ProductRows kProductRows[] = {
-    nullptr,          product_rows<1>,  product_rows<2>,  product_rows<3>,
-    product_rows<4>,  product_rows<5>,  product_rows<6>,
+    nullptr,
+    product_rows<1, kPanels>,
+    product_rows<2, kPanels>,
+    product_rows<3, kPanels>,
+    product_rows<4, kPanels>,
+    product_rows<5, kPanels>,
+    product_rows<6, kPanels>,
 #if defined(__AVX512F__)
-    product_rows<7>,  product_rows<8>,  product_rows<9>,  product_rows<10>,
-    product_rows<11>, product_rows<12>, product_rows<13>, product_rows<14>,
+    product_rows<7, kPanels>,
+    product_rows<8, kPanels>,
+    product_rows<9, kPanels>,
+    product_rows<10, kPanels>,
+    product_rows<11, kPanels>,
+    product_rows<12, kPanels>,
+    product_rows<13, kPanels>,
+    product_rows<14, kPanels>,
 #endif
 };
 
-// The weights of so many panels of inputs, 16 KB, stay in the first cache.
-constexpr int64_t kDepth = 16;
-
-void product(const Product& p) {
+template <int kPanels>
+void product_of(const Product& p, const float* weights, float* products) {
   const int64_t cuts = (p.tiles + kRows - 1) / kRows, rows = p.tiles / cuts, more = p.tiles % cuts;
-  for (int64_t first = 0; first < p.panels; first += kDepth) {
-    const int64_t panels = least(kDepth, p.panels - first);
-    const float* a = p.data + first * p.panel;
-    float* c = p.products;
-    for (int64_t i = 0; i < cuts; ++i) {
+  for (int64_t first = 0; first < p.panels; first += kDepth)
+    for (int64_t i = 0, tile = 0; i < cuts; ++i) {
       const int64_t count = rows + (i < more ? 1 : 0);
-      kProductRows[count](a, p.panel, p.weights + first * kPanel * kPanel, c, panels, first > 0);
-      a += count * kPanel;
-      c += count * kPanel;
+      kProductRows<kPanels>[count](p, weights, first, tile, products);
+      tile += count;
     }
-  }
 }
 
-template <int kCount>
-__attribute__((noinline)) void outer_rows(const float* z, const float* v, float* d, int64_t tiles,
-                                          bool add) {
-  Sums<kCount> sums;
-  for (int64_t t = 0; t < tiles; ++t) sums.multiply(z + t * kPanel, 1, v + t * kPanel);
-  sums.finish(d, add);
+// With one panel of AVX-512 a row is one vector, and each product would be a load, of which there
+// can be no more than products: with two panels there are half as many.
+constexpr int kTogether = 2 / kParts;
+
+void product(const Product& p) {
+  int64_t out = 0;
+  for (; out + kTogether <= p.outputs; out += kTogether)
+    product_of<kTogether>(p, p.weights + out * p.weight_panel, p.products + out * p.product_panel);
+  if (out < p.outputs)
+    product_of<1>(p, p.weights + out * p.weight_panel, p.products + out * p.product_panel);
+}
+
+template <int kCount, int kPanels>
+__attribute__((noinline)) void outer_rows(const OuterProduct& p, int64_t panel, int first) {
+  Sums<kCount, kPanels> sums;
+  const float* const z = p.gradients + first;
+  const float* const v = p.data + panel * p.panel;
+  for (int64_t t = 0; t < p.tiles; ++t)
+    sums.multiply(z + t * kPanel, 1, v + t * kPanel, p.panel);
+  sums.finish(p.sums + (panel * kPanel + first) * kPanel, kPanel * kPanel, p.add);
 }
 
 void outer_product(const OuterProduct& p) {
+  int64_t panel = 0;
 #if defined(__AVX512F__)
-  outer_rows<16>(p.gradients, p.data, p.sums, p.tiles, p.add);
+  for (; panel + 2 <= p.panels; panel += 2) {
+    outer_rows<8, 2>(p, panel, 0);
+    outer_rows<8, 2>(p, panel, 8);
+  }
+  if (panel < p.panels) outer_rows<16, 1>(p, panel, 0);
 #else
-  outer_rows<6>(p.gradients, p.data, p.sums, p.tiles, p.add);
-  outer_rows<5>(p.gradients + 6, p.data, p.sums + 6 * kPanel, p.tiles, p.add);
-  outer_rows<5>(p.gradients + 11, p.data, p.sums + 11 * kPanel, p.tiles, p.add);
+  for (; panel < p.panels; ++panel) {
+    outer_rows<6, 1>(p, panel, 0);
+    outer_rows<5, 1>(p, panel, 6);
+    outer_rows<5, 1>(p, panel, 11);
+  }
 #endif
 }
 
