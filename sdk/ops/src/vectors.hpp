@@ -16,6 +16,11 @@ namespace {
 GH_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 GH_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// Brings a line that will be read soon; any address will do.
+GH_INLINE void fetch(const float* p) {
+  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+}
+
 // The first n of eight lanes, for n of 0 … 8.
 GH_INLINE __m256i first_lanes(int64_t n) {
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

@@ -73,6 +73,7 @@ struct RowsOf {
   template <bool kWhole>
   GH_INLINE Vector at(int i, int64_t column, int64_t lanes) const {
     const float* const p = row[i] + column * step[i];
+    fetch(p + kPanel);  // the next panel's
     return kWhole ? load(p) : load_part(p, lanes);
   }
 };
@@ -415,9 +416,10 @@ void transform_weights(const WeightPanel& p) {
         for (int64_t i = 0; i < 8; ++i) {
           const int64_t out = p.turned ? c + i : first + half + i;
           const int64_t in = p.turned ? first + half : c;
-          t[i] = out < p.out && in < p.in
-                     ? load_eight(p.weights + (out * 9 + tap) * p.in + in, p.in - in)
-                     : _mm256_setzero_ps();
+          const float* const from = p.weights + (out * 9 + tap) * p.in + in;
+          t[i] = out < p.out && in < p.in ? load_eight(from, p.in - in) : _mm256_setzero_ps();
+          // More rows at once than the processor follows by itself.
+          if (p.turned ? half == 0 : c % 16 == 0) fetch(from + (p.turned ? 8 * 9 * p.in : 16));
         }
         if (!p.turned) transpose(t);
         const int to = p.turned ? 8 - tap : tap;
