@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 namespace gh {
 inline namespace v1 {
@@ -27,9 +28,23 @@ void parallel_indices(int64_t count, c10::function_ref<void(int64_t index)> work
 
 void parallel_pieces(int64_t count, int64_t workers,
                      c10::function_ref<void(int64_t index, int64_t worker)> work) {
-  std::atomic<int64_t> next = 0;
-  parallel_indices(std::min(count, std::max<int64_t>(workers, 1)), [&](int64_t worker) {
-    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) work(i, worker);
+  // Neighbours, so that what a core wrote in one loop it finds in its own cache in the next.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+  workers = std::min(count, std::max<int64_t>(workers, 1));
+  std::vector<Share> shares(workers);
+  for (int64_t w = 0; w < workers; ++w) {
+    shares[w].next = count * w / workers;
+    shares[w].end = count * (w + 1) / workers;
+  }
+  parallel_indices(workers, [&](int64_t worker) {
+    for (int64_t i = 0; i < workers; ++i) {
+      Share& share = shares[(worker + i) % workers];
+      for (int64_t p; (p = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+        work(p, worker);
+    }
   });
 }
 
