@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace gh {
@@ -17,7 +18,8 @@ int64_t up(int64_t n, int64_t step) { return cut(n, step) * step; }
 
 at::Tensor room(int64_t floats) { return at::empty({floats}, at::kFloat); }
 
-// Distance between panels: an odd number of lines.
+// Distance between panels: an odd number of lines, as multiples of a power of two would put all
+// panels of a row into one set of a cache.
 int64_t apart(int64_t rows, int64_t width) {
   return rows * width + (rows * width / 16 + 1) % 2 * 16;
 }
@@ -95,6 +97,35 @@ struct Product {
   }
 };
 
+// One factor of a sum over pixels: some columns of some rows. Panels are read where they are where
+// rows are short: of long ones, whose columns would meet in a few sets of the first cache, they are
+// packed. So is a last panel that columns do not fill, as nothing beyond them may be read.
+class Factor {
+ public:
+  static int64_t floats(int64_t rows, int64_t columns, int64_t width) {
+    return cut(columns, width) * apart(rows, width);
+  }
+  Factor(const PointwiseKernels& kernels, std::vector<const float*> rows, int64_t row_size,
+         int64_t columns, int64_t width, float* room)
+      : rows_(std::move(rows)),
+        in_place_(row_size <= 512 ? columns / width * width : 0),
+        width_(width),
+        panel_(apart(static_cast<int64_t>(rows_.size()), width)) {
+    if (in_place_ == columns) return;
+    const int64_t count = static_cast<int64_t>(rows_.size());
+    kernels.pack({rows_.data(), in_place_}, count, columns - in_place_, width, panel_, room);
+    for (int64_t i = 0; i < count; ++i) packed_.push_back(room + i * width);
+  }
+  PointwiseColumns panel(int64_t first) const {
+    if (first < in_place_) return {rows_.data(), first};
+    return {packed_.data(), (first - in_place_) / width_ * panel_};
+  }
+
+ private:
+  std::vector<const float*> rows_, packed_;
+  int64_t in_place_, width_, panel_;
+};
+
 }  // namespace
 
 void Pointwise::output(const float* data, const float* weights, float* output) const {
@@ -116,32 +147,36 @@ void Pointwise::data_gradient(const float* gradient, const float* weights, float
   ops::parallel_indices(product.panels(), [&](int64_t panel) {
     std::vector<const float*> rows(shape_.out);
     for (int64_t i = 0; i < shape_.out; ++i) rows[i] = weights + i * shape_.in + panel * wide;
-    kernels_.pack(rows.data(), shape_.out, std::min(wide, shape_.in - panel * wide), wide, 0,
+    kernels_.pack({rows.data(), 0}, shape_.out, std::min(wide, shape_.in - panel * wide), wide, 0,
                   packed.data_ptr<float>() + panel * wide * shape_.out);
   });
   product.run(gradient, packed.const_data_ptr<float>(), data);
 }
 
 // A sum over pixels; which of them are added to which sum depends on the shape alone. A piece is up
-// to 512 outputs by 512 inputs for a share of the pixels, of which a core packs some at a time. For
-// few channels there are several shares, whose sums are added up in order.
+// to 512 outputs by 512 inputs for a share of the pixels, of which a core takes some at a time, as
+// many as its cache holds. For few channels there are several shares, whose sums are added up in
+// order.
 void Pointwise::weight_gradient(const float* data, const float* gradient, float* weights) const {
   constexpr int64_t kSide = 512, kRows = 96, kFew = 1 << 16;
   const int64_t threads = at::get_num_threads(), pixels = shape_.pixels();
   const int64_t in = shape_.in, out = shape_.out, wide = kernels_.outer_wide;
-  const int64_t shares = in * out <= kFew ? std::clamp<int64_t>(pixels / 768, 1, 8) : 1;
+  const int64_t shares = in * out <= kFew       ? std::clamp<int64_t>(pixels / 768, 1, 8)
+                         : in * out <= 2 * kFew ? std::clamp<int64_t>(pixels / 768, 1, 2)
+                                                : 1;
   const int64_t share = cut(pixels, shares), chunk = cut(share, cut(share, kRows));
   int64_t height = std::min(kSide, up(out, kPointwisePanel)), width = std::min(kSide, up(in, wide));
   const auto groups = [&] { return cut(out, height) * cut(in, width); };
-  while (shares * groups() < threads && (height > kPointwisePanel || width > wide)) {
+  while ((shares * groups() < threads || height * width > kFew) &&
+         (height > kPointwisePanel || width > wide)) {
     if (height > kPointwisePanel && (height >= width || width <= wide))
       height = up(cut(height, 2), kPointwisePanel);
     else
       width = up(cut(width, 2), wide);
   }
   const at::Tensor kept = room(shares > 1 ? shares * out * in : 0);
-  const int64_t left_floats = height / kPointwisePanel * apart(chunk, kPointwisePanel);
-  const int64_t floats = left_floats + width / wide * apart(chunk, wide);
+  const int64_t left_floats = Factor::floats(chunk, height, kPointwisePanel);
+  const int64_t floats = left_floats + Factor::floats(chunk, width, wide);
   const at::Tensor rooms = room(threads * floats);
   const Places data_places{shape_, true}, gradient_places{shape_, false};
   ops::parallel_pieces(shares * groups(), threads, [&](int64_t piece, int64_t worker) {
@@ -149,20 +184,18 @@ void Pointwise::weight_gradient(const float* data, const float* gradient, float*
     const int64_t top = group / cut(in, width) * height, bottom = std::min(out, top + height);
     const int64_t begin = group % cut(in, width) * width, end = std::min(in, begin + width);
     float* const sums = shares > 1 ? kept.data_ptr<float>() + number * out * in : weights;
-    float* const left = rooms.data_ptr<float>() + worker * floats;
-    float* const right = left + left_floats;
+    float* const room = rooms.data_ptr<float>() + worker * floats;
     const int64_t from = number * share, to = std::min(pixels, from + share);
     for (int64_t first = from; first < to; first += chunk) {
       const int64_t count = std::min(chunk, to - first);
-      const int64_t left_panel = apart(count, kPointwisePanel), right_panel = apart(count, wide);
-      kernels_.pack(gradient_places.find(gradient + top, first, count).data(), count, bottom - top,
-                    kPointwisePanel, left_panel, left);
-      kernels_.pack(data_places.find(data + begin, first, count).data(), count, end - begin, wide,
-                    right_panel, right);
+      const Factor left(kernels_, gradient_places.find(gradient + top, first, count), out,
+                        bottom - top, kPointwisePanel, room);
+      const Factor right(kernels_, data_places.find(data + begin, first, count), in * shape_.stride,
+                         end - begin, wide, room + left_floats);
       for (int64_t c = begin; c < end; c += wide)
         for (int64_t k = top; k < bottom; k += kPointwisePanel)
-          kernels_.outer({.left = left + (k - top) / kPointwisePanel * left_panel,
-                          .right = right + (c - begin) / wide * right_panel,
+          kernels_.outer({.left = left.panel(k - top),
+                          .right = right.panel(c - begin),
                           .sums = sums + k * in + c,
                           .step = in,
                           .rows = count,

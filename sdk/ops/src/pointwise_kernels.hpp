@@ -3,8 +3,7 @@
 // into pieces of which these compute tiles, on the calling thread.
 //
 // Packed matrices lie in panels of columns: [panel][row][width], the last panel filled up with
-// zeros, at a distance that is not a multiple of a power of two: otherwise all panels of a row
-// would share a set of the first cache.
+// zeros.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +22,16 @@ struct PointwiseProduct {
   int64_t rows, depth, columns;
 };
 
-// sums[i][j] (+)= Σ_row left[row][i] · right[row][j], for one panel of each
+// Some columns of a matrix: where each of its rows is, and the first column.
+struct PointwiseColumns {
+  const float* const* rows;
+  int64_t first;
+};
+
+// sums[i][j] (+)= Σ_row left[row][i] · right[row][j], for one panel of each. Whole panels are read,
+// of kPointwisePanel and of `outer_wide` columns.
 struct PointwiseOuter {
-  const float *left, *right;  // of kPointwisePanel and of `outer_wide` columns
+  PointwiseColumns left, right;
   float* sums;
   int64_t step;  // distance between rows of sums
   int64_t rows, height, columns;
@@ -34,9 +40,9 @@ struct PointwiseOuter {
 
 struct PointwiseKernels {
   int64_t wide, outer_wide;  // columns of a panel of right factors
-  // The first `columns` of `count` rows → [panel][count][width] at a distance of `panel`; width is
-  // one of kPointwisePanel, wide and outer_wide.
-  void (*pack)(const float* const* rows, int64_t count, int64_t columns, int64_t width,
+  // `columns` of `count` rows → [panel][count][width] at a distance of `panel`; width is one of
+  // kPointwisePanel, wide and outer_wide.
+  void (*pack)(const PointwiseColumns& from, int64_t count, int64_t columns, int64_t width,
                int64_t panel, float* to);
   // A panel of the transposed of [rows][columns] at a distance of `columns`: [columns][wide].
   void (*pack_turned)(const float* from, int64_t rows, int64_t columns, float* to);

@@ -22,11 +22,11 @@ constexpr int64_t kWide = kVectors * kLanes, kOuterWide = 2 * kLanes;
 // ---- packing ----
 
 template <int64_t kWidth>
-void pack_panels(const float* const* rows, int64_t count, int64_t columns, int64_t panel,
+void pack_panels(const PointwiseColumns& p, int64_t count, int64_t columns, int64_t panel,
                  float* to) {
   // Panels inside, so that rows are read in the order of memory.
   for (int64_t r = 0; r < count; ++r, to += kWidth) {
-    const float* const from = rows[r];
+    const float* const from = p.rows[r] + p.first;
     float* out = to;
     int64_t c = 0;
     for (; c + kWidth <= columns; c += kWidth, out += panel)
@@ -38,11 +38,11 @@ void pack_panels(const float* const* rows, int64_t count, int64_t columns, int64
   }
 }
 
-void pack(const float* const* rows, int64_t count, int64_t columns, int64_t width, int64_t panel,
-          float* to) {
-  if (width == kLeft) return pack_panels<kLeft>(rows, count, columns, panel, to);
-  if (width == kOuterWide) return pack_panels<kOuterWide>(rows, count, columns, panel, to);
-  pack_panels<kWide>(rows, count, columns, panel, to);
+void pack(const PointwiseColumns& from, int64_t count, int64_t columns, int64_t width,
+          int64_t panel, float* to) {
+  if (width == kLeft) return pack_panels<kLeft>(from, count, columns, panel, to);
+  if (width == kOuterWide) return pack_panels<kOuterWide>(from, count, columns, panel, to);
+  pack_panels<kWide>(from, count, columns, panel, to);
 }
 
 void pack_turned(const float* from, int64_t rows, int64_t columns, float* to) {
@@ -120,8 +120,7 @@ __attribute__((noinline)) void product_rows(const PointwiseProduct& p, int64_t r
   const float* const* const next = p.from + row + kRows;
   int64_t k = 0;
   for (; k + 16 <= depth; k += 16, b += 16 * kWide) {
-    for (int64_t i = 0; i < more; ++i)
-      _mm_prefetch(reinterpret_cast<const char*>(next[i] + first + k), _MM_HINT_T0);
+    for (int64_t i = 0; i < more; ++i) fetch(next[i] + first + k);
 #pragma GCC unroll 4
     for (int i = 0; i < 16; ++i)
       tile.multiply([&](int r) { return from[r][k + i]; }, b + i * kWide);
@@ -150,19 +149,23 @@ void product(const PointwiseProduct& p) {
   }
 }
 
+// The next panel of the left ones is fetched: from row to row it is too far for the processor to
+// see by itself.
 template <int kCount>
 __attribute__((noinline)) void outer_rows(const PointwiseOuter& p, int first) {
   Tile<kCount, 2> tile;
-  const float* a = p.left + first;
-  const float* b = p.right;
-  int64_t r = p.rows;
-  for (; r >= 8; r -= 8, a += 8 * kLeft, b += 8 * kOuterWide) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i)
-      tile.multiply([&](int j) { return a[i * kLeft + j]; }, b + i * kOuterWide);
+  const auto add_row = [&](int64_t r) __attribute__((always_inline)) {
+    const float* const a = p.left.rows[r] + p.left.first + first;
+    const float* const b = p.right.rows[r] + p.right.first;
+    if (first == 0) fetch(a + kLeft);
+    tile.multiply([&](int j) { return a[j]; }, b);
+  };
+  int64_t r = 0;
+  for (; r + 4 <= p.rows; r += 4) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) add_row(r + i);
   }
-  for (int64_t i = 0; i < r; ++i)
-    tile.multiply([&](int j) { return a[i * kLeft + j]; }, b + i * kOuterWide);
+  for (; r < p.rows; ++r) add_row(r);
 #pragma GCC unroll 8
   for (int i = 0; i < kCount; ++i)
     if (first + i < p.height) tile.put(i, p.sums + (first + i) * p.step, p.columns, p.add);

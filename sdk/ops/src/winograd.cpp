@@ -343,7 +343,10 @@ void Winograd::weight_gradient(const float* data, const float* gradient, float* 
   const bool few = pass.blocks() * pass.sum_floats() * 4 <= kMiB;
   // An even number, for the sake of an even number of cores.
   const int64_t shares = tiles < 768 ? 1 : tiles < 1536 ? 2 : 4;
-  pass.run(data, gradient, weights, few ? shares : pass.blocks() * pass.sum_floats() * 4 <= 3 * kMiB && tiles >= 512 ? 2 : 1,
+  pass.run(data, gradient, weights,
+           few                                                                 ? shares
+           : pass.blocks() * pass.sum_floats() * 4 <= 3 * kMiB && tiles >= 512 ? 2
+                                                                               : 1,
            strips_for(48, pass.tiles(), pass.strips()));
 }
 

@@ -564,8 +564,7 @@ __attribute__((noinline)) void outer_rows(const OuterProduct& p, int64_t panel, 
   Sums<kCount, kPanels> sums;
   const float* const z = p.gradients + first;
   const float* const v = p.data + panel * p.panel;
-  for (int64_t t = 0; t < p.tiles; ++t)
-    sums.multiply(z + t * kPanel, 1, v + t * kPanel, p.panel);
+  for (int64_t t = 0; t < p.tiles; ++t) sums.multiply(z + t * kPanel, 1, v + t * kPanel, p.panel);
   sums.finish(p.sums + (panel * kPanel + first) * kPanel, kPanel * kPanel, p.add);
 }
 
