@@ -470,7 +470,13 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   const at::Tensor fewer = few.slice(0, 0, 4).contiguous(kPixels),
                    many = at::zeros({8, 1024, 14, 14}).contiguous(kPixels);
   CHECK(in_modes(fewer, large, {}) == Modes{none, one, none, none});
-  CHECK(in_modes(many, large, {}) == Modes{none, one, none, none});
+  // Elsewhere with AVX-512 only, and not large weights for many pixels.
+  const int wide = gh::ops::winograd_instructions() == "avx512" ? one : none;
+  CHECK(in_modes(many, large, {}) == Modes{wide, one, none, none});
+  const at::Tensor more = at::zeros({8, 512, 28, 28}).contiguous(kPixels);
+  CHECK(in_modes(more, at::zeros({128, 512, 1, 1}), {}) == Modes{wide, one, none, none});
+  CHECK(in_modes(more, at::zeros({256, 512, 1, 1}), {}) == Modes{none, one, none, none});
+  CHECK(in_modes(more, at::zeros({1024, 512, 1, 1}), {.stride = 2}) == Modes{one, one, none, none});
   CHECK(in_modes(many, large, {.stride = 2}) == Modes{one, one, none, none});
   CHECK(in_modes(few.slice(1, 0, 1000).contiguous(kPixels), at::zeros({600, 1000, 1, 1}), {}) ==
         Modes{none, one, none, none});
@@ -478,6 +484,7 @@ TEST_CASE("the algorithm follows from mode, shape and type") {
   CHECK(in_modes(x, at::zeros({32, 32, 3, 1}), {.padding = 1}) == libtorch);
   CHECK(in_modes(x, at::zeros({32, 32, 1, 3}), {.padding = 1}) == libtorch);
   CHECK(in_modes(at::zeros({8, 32, 16, 16}), weight, {.stride = 2, .padding = 1}) == strided);
+  CHECK(in_modes(at::zeros({8, 32, 14, 14}), weight, {.stride = 2, .padding = 1}) == strided);
   CHECK(in_modes(x.slice(1, 0, 3), weight.slice(1, 0, 3), {.stride = 2, .padding = 1}) ==
         Modes{none, stride_2, none, none});
   // Tiles that are mostly filling, or few.
