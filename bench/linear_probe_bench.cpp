@@ -5,8 +5,12 @@
 // Files of float32 [ROWS, WIDTH] and int64 [ROWS]. Reads commands from standard input, one a line,
 // and answers each with a line of JSON:
 //
-//   train EPOCHS SEED    {"seconds", "accuracy"}: the `gh` protocol with so many epochs
-//   fit L2               {"seconds", "accuracy", "passes", "objective", "l2"}; an L2 of 0 is chosen
+//   train EPOCHS SEED    {"seconds", "accuracy", "epochs"}: the `gh` protocol with so many epochs
+//   fast SEED            the same of the `fast` protocol
+//   fit L2               {"seconds", "accuracy", "passes", "objective", "l2"}: the `logistic`
+//                        protocol; an L2 of 0 is chosen
+#include "schedules.hpp"
+
 #include "gh/ops/linear_classifier.hpp"
 
 #include <ATen/Parallel.h>
@@ -14,11 +18,11 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -35,13 +39,6 @@ at::Tensor read(const std::string& file, at::IntArrayRef shape, at::ScalarType d
 double now() {
   const auto t = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(t).count();
-}
-
-std::vector<double> gh_rates(int64_t epochs) {
-  std::vector<double> rates;
-  for (int64_t e = 0; e < epochs; ++e)
-    rates.push_back(1e-2 * std::pow(1e-4, static_cast<double>(e) / static_cast<double>(epochs)));
-  return rates;
 }
 
 }  // namespace
@@ -63,16 +60,23 @@ int main(int count, char** arguments) {
   while (std::cin >> command) {
     nlohmann::json answer;
     const double began = now();
-    if (command == "train") {
-      int64_t epochs = 0;
+    if (command == "train" || command == "fast") {
+      const bool fast = command == "fast";
+      int64_t epochs = 500;
       uint64_t seed = 0;
-      std::cin >> epochs >> seed;
+      if (!fast) std::cin >> epochs;
+      std::cin >> seed;
+      const std::vector<double> published = gh::probe::gh_rates(epochs, 1e-2);
+      const LinearTraining training{
+          .l2 = 5e-6, .batch = 1000, .rates = fast ? gh::probe::fast_rates(published) : published};
       const LinearClassifier probe = train_linear(
-          x, y, linear_start(classes, width, at::kFloat, gh::Random(seed)),
-          {.l2 = 5e-6, .batch = 1000, .rates = gh_rates(epochs)}, [&](int64_t epoch) {
+          x, y, linear_start(classes, width, at::kFloat, gh::Random(seed)), training,
+          [&](int64_t epoch) {
             return gh::Random(seed, static_cast<uint64_t>(epoch) + 1).permutation(rows);
           });
-      answer = {{"seconds", now() - began}, {"accuracy", accuracy(probe)}};
+      answer = {{"seconds", now() - began},
+                {"accuracy", accuracy(probe)},
+                {"epochs", training.rates.size()}};
     } else {
       double l2 = 0;
       std::cin >> l2;

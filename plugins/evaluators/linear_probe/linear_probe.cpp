@@ -1,56 +1,59 @@
 // The linear probe: how well one linear layer tells classes from the features of the frozen
-// backbone. Two published protocols, and one that minimises the same loss directly.
+// backbone. Two published protocols, one that ends where the first of them ends but sooner, and the
+// minimum of the loss.
+#include "schedules.hpp"
+
 #include "gh/classification.hpp"
 #include "gh/component.hpp"
 #include "gh/ops/linear_classifier.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 namespace {
 
-// What a recipe may change of a protocol.
 struct Protocol {
   std::string name;
-  int64_t epochs = 0, batch = 0;
-  double rate = 0, l2 = 0;
+  gh::ops::LinearTraining training;  // of all but logistic
+  double l2 = 0;                     // of logistic
   bool choose_l2 = false;
 };
 
 Protocol read_protocol(const gh::Params& params, bool few_shot) {
-  Protocol p{.name = std::string(params.text("protocol"))};
-  if (p.name == "gh") {
-    p.epochs = 500, p.batch = 1000, p.rate = 1e-2, p.l2 = 5e-6;
-  } else if (p.name == "sdclr") {
-    p.epochs = few_shot ? 100 : 30, p.batch = 512, p.rate = 30;
-  } else {
+  Protocol p{.name = std::string(params.text("protocol")), .training = {}};
+  const bool sdclr = p.name == "sdclr";
+  const auto integer = [&](const char* key, int64_t usual) {
+    return params.has(key) ? params.integer(key) : usual;
+  };
+  const auto real = [&](const char* key, double usual) {
+    return params.has(key) ? params.real(key) : usual;
+  };
+  if (p.name == "logistic") {
     p.choose_l2 = !params.has("l2");
+    p.l2 = real("l2", 0);
+    return p;
   }
-  if (params.has("epochs")) p.epochs = params.integer("epochs");
-  if (params.has("batch")) p.batch = params.integer("batch");
-  if (params.has("rate")) p.rate = params.real("rate");
-  if (params.has("l2")) p.l2 = params.real("l2");
+  const int64_t epochs = integer("epochs", !sdclr ? 500 : few_shot ? 100 : 30);
+  p.training.optimizer = sdclr ? gh::ops::LinearOptimizer::sgd : gh::ops::LinearOptimizer::adam;
+  p.training.batch = integer("batch", sdclr ? 512 : 1000);
+  p.training.l2 = real("l2", sdclr ? 0 : 5e-6);
+  p.training.rates = sdclr ? gh::probe::sdclr_rates(epochs, real("rate", 30), few_shot)
+                           : gh::probe::gh_rates(epochs, real("rate", 1e-2));
+  if (p.name == "fast") p.training.rates = gh::probe::fast_rates(p.training.rates);
   return p;
 }
 
-gh::ops::LinearTraining training_of(const Protocol& protocol, bool few_shot) {
-  const bool adam = protocol.name == "gh";
-  gh::ops::LinearTraining out{
-      .optimizer = adam ? gh::ops::LinearOptimizer::adam : gh::ops::LinearOptimizer::sgd,
-      .l2 = protocol.l2,
-      .batch = protocol.batch,
-      .rates = {}};
-  // SDCLR's drops are after 10 and 20 of 30 epochs, few-shot after 40 and 60 of 100.
-  const double first = few_shot ? 0.4 : 1.0 / 3, second = few_shot ? 0.6 : 2.0 / 3;
-  for (int64_t e = 0; e < protocol.epochs; ++e) {
-    const double done = static_cast<double>(e) / static_cast<double>(protocol.epochs);
-    const double drops = (done >= first - 1e-9) + (done >= second - 1e-9);
-    out.rates.push_back(protocol.rate * (adam ? std::pow(1e-4, done) : std::pow(0.1, drops)));
-  }
-  return out;
+// Why a protocol does not take a key; empty: it does.
+std::string refusal(const std::string& protocol, const std::string& key) {
+  if (protocol == "fast")
+    return "protocol \"fast\" stands for \"gh\" as published and takes no " + key +
+           "; choose \"gh\" to change it";
+  if (protocol == "logistic" && key != "l2")
+    return "protocol \"logistic\" minimises the loss itself and has no " + key +
+           "; choose \"gh\" or \"sdclr\"";
+  return "";
 }
 
 std::string number(double value) {
@@ -76,7 +79,7 @@ class LinearProbe final : public gh::Evaluator {
         list_(params.has("list") ? params.text("list") : ""),
         shots_(params.integer("shots")),
         protocol_(read_protocol(params, shots_ > 0 || !list_.empty())) {
-    for (const char* name : {"epochs", "batch", "rate"})
+    for (const char* name : {"epochs", "batch", "rate", "l2"})
       if (params.has(name)) given_.emplace_back(name);
   }
 
@@ -88,10 +91,10 @@ class LinearProbe final : public gh::Evaluator {
       out.add("train_split", "the probe would learn from the samples that it is tested on");
     if (shots_ > 0 && !list_.empty())
       out.add("shots", "the samples are either drawn or listed: give shots or list");
-    if (protocol_.name != "fast") return;
-    for (const std::string& name : given_)
-      out.add(name, "protocol \"fast\" minimises the loss itself and has no " + name +
-                        "; choose \"gh\" or \"sdclr\"");
+    for (const std::string& name : given_) {
+      const std::string why = refusal(protocol_.name, name);
+      if (!why.empty()) out.add(name, why);
+    }
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
@@ -112,7 +115,7 @@ class LinearProbe final : public gh::Evaluator {
     gh::report_classification(
         evaluation, settings_,
         {gh::ranked_classes(gh::ops::linear_scores(test.x, probe)), test.targets, test.class_names},
-        "linear probe, protocol " + protocol_.name + ", learnt from " +
+        "linear probe, protocol " + protocol_.name + how_long() + ", learnt from " +
             std::to_string(train.x.size(0)) + " samples of " + train_split_);
   }
 
@@ -123,22 +126,29 @@ class LinearProbe final : public gh::Evaluator {
     return 100 * static_cast<double>(right) / static_cast<double>(said.numel());
   }
 
+  int64_t epochs() const { return static_cast<int64_t>(protocol_.training.rates.size()); }
+  std::string how_long() const {
+    if (protocol_.name == "logistic") return "";
+    const std::string text = " of " + std::to_string(epochs()) + " epochs";
+    return protocol_.name == "fast" ? text + " in place of gh's 500" : text;
+  }
+
   gh::ops::LinearClassifier learn(gh::Evaluation& evaluation, const gh::Features& train) const {
     const int64_t classes = evaluation.class_counts().numel();
-    if (protocol_.name == "fast") return minimise(evaluation, train, classes);
+    if (protocol_.name == "logistic") return minimise(evaluation, train, classes);
     const gh::Random stream = evaluation.random("linear_probe");
     gh::Random orders = stream.fork("orders");
-    const int64_t rows = train.x.size(0), tell = std::max<int64_t>(1, protocol_.epochs / 5);
-    return gh::ops::train_linear(
-        train.x, train.targets,
-        gh::ops::linear_start(classes, train.x.size(1), train.x.scalar_type(),
-                              stream.fork("start")),
-        training_of(protocol_, shots_ > 0 || !list_.empty()), [&](int64_t epoch) {
-          if (epoch > 0 && epoch % tell == 0)
-            evaluation.say(gh::Severity::detail, "linear probe: epoch " + std::to_string(epoch) +
-                                                     " of " + std::to_string(protocol_.epochs));
-          return orders.permutation(rows);
-        });
+    const int64_t rows = train.x.size(0), tell = std::max<int64_t>(1, epochs() / 5);
+    return gh::ops::train_linear(train.x, train.targets,
+                                 gh::ops::linear_start(classes, train.x.size(1),
+                                                       train.x.scalar_type(), stream.fork("start")),
+                                 protocol_.training, [&](int64_t epoch) {
+                                   if (epoch > 0 && epoch % tell == 0)
+                                     evaluation.say(gh::Severity::detail,
+                                                    "linear probe: epoch " + std::to_string(epoch) +
+                                                        " of " + std::to_string(epochs()));
+                                   return orders.permutation(rows);
+                                 });
   }
 
   gh::ops::LinearClassifier minimise(gh::Evaluation& evaluation, const gh::Features& train,
@@ -161,12 +171,13 @@ class LinearProbe final : public gh::Evaluator {
   std::string train_split_, train_views_, list_;
   int64_t shots_;
   Protocol protocol_;
-  std::vector<std::string> given_;  // what a direct minimisation has no use for
+  std::vector<std::string> given_;  // of the keys that not every protocol takes
 };
 
 constexpr gh::Param kParams[] = {
     GH_CLASSIFICATION_PARAMS,
-    gh::choice("protocol", "gh", "gh|sdclr|fast", "how the layer is trained; see the README"),
+    gh::choice("protocol", "gh", "gh|sdclr|fast|logistic",
+               "how the layer is trained; see the README"),
     gh::text("train_split", "\"train:full\"", "what it learns from"),
     gh::text("train_views", nullptr,
              "views of training samples; by default probe-32 or probe-224 for pictures of that "
@@ -183,7 +194,7 @@ constexpr gh::Param kParams[] = {
     gh::real("rate", nullptr, "learning rate of the first epoch; gh: 0.01; sdclr: 30")
         .above(0)
         .optional(),
-    gh::real("l2", nullptr, "gh: 5e-6, of weight and bias; sdclr: 0; fast: chosen, of weight")
+    gh::real("l2", nullptr, "gh: 5e-6, of weight and bias; sdclr: 0; logistic: chosen, of weight")
         .at_least(0)
         .optional(),
 };
@@ -194,5 +205,6 @@ constexpr gh::Component kComponents[] = {
 
 }  // namespace
 
-GH_PLUGIN(kComponents, .license = "MIT", .authors = "the ghhost authors",
-          .doc = "Linear probe with the protocols of GH and SDCLR, and a fast one")
+GH_PLUGIN(
+    kComponents, .license = "MIT", .authors = "the ghhost authors",
+    .doc = "Linear probe with the protocols of GH and SDCLR, a fast one and logistic regression")
