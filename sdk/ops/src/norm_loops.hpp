@@ -69,15 +69,44 @@ void forward_any(const NormForward<T>& f, int64_t n) {
                 : forward_run<T, Plane, false, false>(f, n);
 }
 
+// Constants of short rows, repeated: several rows are then as one long one, and what is done once a
+// row is done less often.
+constexpr int64_t kLongRow = 256;
+template <class T>
+struct Repeated {
+  T values[kLongRow];
+  Repeated(const T* from, int64_t channels, int64_t times) {
+    for (int64_t i = 0; i < times; ++i)
+      for (int64_t c = 0; c < channels; ++c) values[i * channels + c] = from[c];
+  }
+};
+// How many rows make one.
+inline int64_t rows_at_once(int64_t rows, int64_t channels) {
+  const int64_t fit = kLongRow / channels;
+  return fit < 2 || rows < 2 ? 1 : fit < rows ? fit : rows;
+}
+
 template <class T>
 void forward_rows(const NormForward<T>& f, int64_t rows, int64_t channels) {
   NormForward<T> row = f;
-  for (int64_t r = 0; r < rows; ++r) {
-    forward_any<T, false>(row, channels);
-    row.x += channels;
-    row.y += channels;
-    if (row.residual) row.residual += channels;
-  }
+  const auto run = [&](int64_t count) {
+    for (; rows >= count; rows -= count) {
+      const int64_t size = count * channels;
+      forward_any<T, false>(row, size);
+      row.x += size;
+      row.y += size;
+      if (row.residual) row.residual += size;
+    }
+  };
+  const int64_t count = rows_at_once(rows, channels);
+  if (count == 1) return run(1);
+  const Repeated<T> mean(f.mean, channels, count), scale(f.scale, channels, count),
+      bias(f.bias, channels, count);
+  row.mean = mean.values;
+  row.scale = scale.values;
+  row.bias = bias.values;
+  run(count);
+  run(1);
 }
 
 template <class T>
@@ -136,10 +165,26 @@ void backward_run(const NormGradient<T>& in, int64_t offset, int64_t n, const T*
 }
 
 template <class T, Mask Kind>
-void backward_all_rows(const NormGradient<T>& g, int64_t rows, int64_t channels, const T* a,
+void backward_all_rows(const NormGradient<T>& in, int64_t rows, int64_t channels, const T* a,
                        const T* b, const T* c, T* dx) {
-  for (int64_t r = 0; r < rows; ++r)
-    backward_run<T, false, Kind>(g, r * channels, channels, a, b, c, dx);
+  NormGradient<T> g = in;
+  int64_t done = 0;
+  const auto run = [&](int64_t count, const T* va, const T* vb, const T* vc) {
+    for (; rows - done >= count; done += count)
+      backward_run<T, false, Kind>(g, done * channels, count * channels, va, vb, vc, dx);
+  };
+  const int64_t count = rows_at_once(rows, channels);
+  if (count > 1) {
+    const Repeated<T> mean(in.mean, channels, count), scale(in.scale, channels, count),
+        bias(in.bias, channels, count), va(a, channels, count), vb(b, channels, count),
+        vc(c, channels, count);
+    g.mean = mean.values;
+    g.scale = scale.values;
+    g.bias = bias.values;
+    run(count, va.values, vb.values, vc.values);
+    g = in;
+  }
+  run(1, a, b, c);
 }
 
 template <class T>
