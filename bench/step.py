@@ -2,13 +2,13 @@
 """A training step of a ResNet under SimCLR on the CPU: ghhost against PyTorch, the same LibTorch beneath both.
 
 Network, loss and optimiser are written plainly in PyTorch, start from the weights ghhost wrote and see its batches. The losses
-of the first steps are compared; if they differ, nothing is measured. Then the programs take turns, one step each, in both memory
+of the first steps are compared; if they differ, nothing is measured. Then the programs take turns, one step each or --steps of them, in both memory
 layouts, PyTorch once as it is installed and once with ghhost's allocator, threads bound to cores on all sides. Medians of the
 rounds are printed, and the median and range of the ratios within each round. Bars are for each side in the layout it is faster
 in; the exit code is 0 when they are met. Only ratios of one run count: close other programs.
 
   bench/step.py                                          ResNet-18, width 64, batch 64, 2 threads (about three minutes)
-  bench/step.py --width 16 --rounds 9                    another network, more rounds
+  bench/step.py --width 16 --rounds 9 --steps 10         another network; its steps are so short that taking turns would show
   bench/step.py --network resnet50 --size 224 --batch 8  pictures of 224 pixels, the large stem
   bench/step.py --convolution onednn                     ghhost without its own convolutions
 """
@@ -205,13 +205,13 @@ def compare(arms):
                 sys.exit(f"{arm.side}, {arm.layout}: loss {theirs:.6f}, expected {ours:.6f}; nothing is measured")
 
 
-def measure(arms, rounds):
-    """(side, layout) → seconds of each round. The order turns, so that no side always follows the same one."""
+def measure(arms, rounds, steps):
+    """(side, layout) → seconds a step of each round. The order turns, so that no side always follows the same one."""
     seconds = {(arm.side, arm.layout): [] for arm in arms}
     for number in range(rounds):
         turned = arms[number % len(arms):] + arms[:number % len(arms)]
         for arm in turned:
-            seconds[arm.side, arm.layout].append(arm.steps(1)["seconds"])
+            seconds[arm.side, arm.layout].append(arm.steps(steps)["seconds"] / steps)
         print(f"round {number + 1}: " + ", ".join(f"{s[-1]:.3f}" for s in seconds.values()), flush=True)
     return seconds
 
@@ -250,6 +250,7 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=1, help="of a turn (default: 1)")
     parser.add_argument("--convolution", choices=["auto", "fast", "exact", "onednn"], default="auto", help="of ghhost")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the seconds of every round there, too")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
@@ -268,7 +269,7 @@ def main():
         file = pathlib.Path(scratch) / "start.safetensors"
         arms = [Arm(side, layout, file, given) for side in SIDES for layout in LAYOUTS]
         compare(arms)
-        seconds = measure(arms, given.rounds)
+        seconds = measure(arms, given.rounds, given.steps)
         for arm in arms:
             arm.stop()
     if given.json:
