@@ -232,7 +232,7 @@ class Bench:
         """The run's directory, and what an epoch took and gave, in the peer's form."""
         self.runs += 1
         out = self.scratch / f"run-{self.runs}"
-        run([GHHOST, "run", RECIPE, *self.settings(steps, rate), f"train.epochs={epochs}", *more, "--out", out])
+        run([GHHOST, "run", RECIPE, "~eval", *self.settings(steps, rate), f"train.epochs={epochs}", *more, "--out", out])
         metrics, timing = ([json.loads(line) for line in (out / name).read_text().splitlines()]
                            for name in ("metrics.jsonl", "timing.jsonl"))
         done = metrics[0]["step"]
