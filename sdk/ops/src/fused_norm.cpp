@@ -44,8 +44,7 @@ struct Layout {
         rows(x.dim() == 2 || format == at::MemoryFormat::ChannelsLast || count == x.size(0)) {
     units = rows ? count : x.size(0) * channels;
     unit_size = rows ? channels : count / x.size(0);
-    // Sums along the rows of a part are in the tensor's precision, so there must not be many; with
-    // very few, putting parts together would take as long as making them.
+    // With very few rows, putting parts together would take as long as making them.
     part_units = std::clamp<int64_t>(kPart / unit_size, rows ? 16 : 1, 1024);
     parts = (units + part_units - 1) / part_units;
   }
