@@ -2,10 +2,10 @@
 """A training step of a ResNet under SimCLR on the CPU: ghhost against PyTorch, the same LibTorch beneath both.
 
 Network, loss and optimiser are written plainly in PyTorch, start from the weights ghhost wrote and see its batches. The losses
-of the first steps are compared; if they differ, nothing is measured. Then the programs take turns, one step each or --steps of them, in both memory
-layouts, PyTorch once as it is installed and once with ghhost's allocator, threads bound to cores on all sides. Medians of the
-rounds are printed, and the median and range of the ratios within each round. Bars are for each side in the layout it is faster
-in; the exit code is 0 when they are met. Only ratios of one run count: close other programs.
+of the first steps are compared; if they differ, nothing is measured. Then the programs take turns, one step each or --steps of
+them, in both memory layouts, PyTorch once as it is installed and once with ghhost's allocator, threads bound to cores on all
+sides. Medians of the rounds are printed, and the median and range of the ratios within each round. Bars are for each side in the
+layout it is faster in; the exit code is 0 when they are met. Only ratios of one run count: close other programs.
 
   bench/step.py                                          ResNet-18, width 64, batch 64, 2 threads (about three minutes)
   bench/step.py --width 16 --rounds 9 --steps 10         another network; its steps are so short that taking turns would show

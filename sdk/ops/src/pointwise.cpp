@@ -154,9 +154,8 @@ void Pointwise::data_gradient(const float* gradient, const float* weights, float
 }
 
 // A sum over pixels; which of them are added to which sum depends on the shape alone. A piece is up
-// to 512 outputs by 512 inputs for a share of the pixels, of which a core takes some at a time, as
-// many as its cache holds. For few channels there are several shares, whose sums are added up in
-// order.
+// to 2^16 weights, whose sums stay in a core's cache, for a share of the pixels, of which it takes
+// some at a time. For few channels there are several shares, whose sums are added up in order.
 void Pointwise::weight_gradient(const float* data, const float* gradient, float* weights) const {
   constexpr int64_t kSide = 512, kRows = 96, kFew = 1 << 16;
   const int64_t threads = at::get_num_threads(), pixels = shape_.pixels();

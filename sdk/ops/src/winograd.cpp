@@ -340,14 +340,15 @@ void Winograd::convolve(const float* from, const float* weights, float* to, Way 
 void Winograd::weight_gradient(const float* data, const float* gradient, float* weights) const {
   const WeightGradient pass(Pass(kernels_, shape_, Way::forward));
   const int64_t tiles = pass.strips() * pass.tiles();
-  const bool few = pass.blocks() * pass.sum_floats() * 4 <= kMiB;
-  // An even number, for the sake of an even number of cores.
-  const int64_t shares = tiles < 768 ? 1 : tiles < 1536 ? 2 : 4;
-  pass.run(data, gradient, weights,
-           few                                                                 ? shares
-           : pass.blocks() * pass.sum_floats() * 4 <= 3 * kMiB && tiles >= 512 ? 2
-                                                                               : 1,
-           strips_for(48, pass.tiles(), pass.strips()));
+  // Shares of strips have sums of their own, which must not be many. One or an even number, for the
+  // sake of an even number of cores.
+  const int64_t bytes = pass.blocks() * pass.sum_floats() * 4;
+  int64_t shares = 1;
+  if (bytes <= kMiB)
+    shares = tiles < 768 ? 1 : tiles < 1536 ? 2 : 4;
+  else if (bytes <= 3 * kMiB && tiles >= 512)
+    shares = 2;
+  pass.run(data, gradient, weights, shares, strips_for(48, pass.tiles(), pass.strips()));
 }
 
 }  // namespace v1

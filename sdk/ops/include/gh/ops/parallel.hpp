@@ -17,7 +17,7 @@ namespace ops {
 // taking neighbours; returns when all are done. What one of them throws is thrown here.
 GH_API void parallel_indices(int64_t count, c10::function_ref<void(int64_t index)> work);
 
-// The same where pieces of work differ: each worker has a share of neighbours, the one that
+// The same where pieces of work differ: each worker has a share of neighbours, about the one that
 // parallel_indices() would give it, and whoever is done with it helps the others. Workers are
 // numbered 0 … workers-1 (at least one), so that each can have a room of its own; two calls with
 // the same number never overlap. Which worker takes which piece is not determined.
