@@ -4,6 +4,7 @@
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
+#include "support/places.hpp"
 
 #include <memory>
 #include <stdexcept>
@@ -14,7 +15,7 @@ namespace gh::test {
 inline host::Registry& bundled_plugins() {
   static host::Registry registry([] {
     host::SearchPath path;
-    path.places = {{GH_BUILD_DIR "/lib/ghhost/plugins", "test"}};
+    path.places = {{build_dir() / "lib/ghhost/plugins", "test"}};
     return path;
   }());
   return registry;

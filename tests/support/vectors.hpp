@@ -3,6 +3,7 @@
 #pragma once
 
 #include "run/safetensors.hpp"
+#include "support/places.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -23,7 +24,7 @@ inline std::optional<host::TensorFile> find_vector(const std::string& name) {
       throw std::runtime_error("GH_VECTORS is not a directory: " + std::string(given));
     places = {given};
   } else {
-    places = {GH_SOURCE_DIR "/tests/vectors", GH_SOURCE_DIR "/../shared/vectors"};
+    places = {source_dir() / "tests/vectors", source_dir() / "../shared/vectors"};
   }
   for (const auto& place : places)
     if (const auto file = place / (name + ".safetensors"); std::filesystem::exists(file))

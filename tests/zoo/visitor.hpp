@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plugins/registry.hpp"
+#include "support/places.hpp"
 #include "support/temporary_directory.hpp"
 
 #include <unistd.h>
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 using gh::host::PluginErrorCode;
 
 inline fs::path animal(const std::string& name) {
-  return fs::path(ZOO_DIR) / ("zoo_" + name + ".so");
+  return gh::test::zoo_dir() / ("zoo_" + name + ".so");
 }
 
 // A directory of its own, gone afterwards.

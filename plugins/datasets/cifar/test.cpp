@@ -1,3 +1,4 @@
+#include "support/places.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -232,8 +233,7 @@ TEST_CASE("cifar refuses choices that do not fit the files") {
 }
 
 TEST_CASE("cifar opens a whole CIFAR-100") {
-  const char* given = std::getenv("GH_DATA");
-  const std::filesystem::path place = given ? given : GH_SOURCE_DIR "/../shared/data";
+  const std::filesystem::path place = test::data_dir();
   if (!std::filesystem::exists(place / "cifar-100-binary/train.bin")) {
     std::cerr << "SKIPPED: " << place << " has no cifar-100-binary; set GH_DATA\n";
     return;

@@ -1,3 +1,4 @@
+#include "support/places.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -379,8 +380,7 @@ TEST_CASE("image_table names file and line of what is wrong") {
 // The published list without its images: it is read and checked as a whole before the files are
 // looked for.
 TEST_CASE("image_list reads the published list of Places-LT") {
-  const char* given = std::getenv("GH_DATA");
-  const std::filesystem::path place = given ? given : GH_SOURCE_DIR "/../shared/data";
+  const std::filesystem::path place = test::data_dir();
   const auto archive = place / "longtail-splits.tar.xz";
   if (!std::filesystem::exists(archive)) {
     std::cerr << "SKIPPED: " << archive << " is not here; set GH_DATA\n";

@@ -1,6 +1,7 @@
 #include "data/long_tail.hpp"
 #include "data/index_file.hpp"
 #include "data/known_sets.hpp"
+#include "support/places.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/vectors.hpp"
 
@@ -395,7 +396,7 @@ std::string digest_in(const std::filesystem::path& archive, const std::string& m
 }
 
 std::filesystem::path archive(const std::string& name) {
-  const std::filesystem::path file = GH_SOURCE_DIR "/../shared/data/" + name;
+  const std::filesystem::path file = test::data_dir() / name;
   if (std::filesystem::exists(file)) return file;
   std::cerr << "SKIPPED: " << name << " is not in ../shared/data\n";
   return {};
