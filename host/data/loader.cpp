@@ -240,12 +240,11 @@ std::optional<LoadedBatch> Loader::next() {
   holding_ = true;
   if (slot.error) std::rethrow_exception(slot.error);
   lock.unlock();
-  return hand_over(slot, *pass);
+  return hand_over(slot);
 }
 
-LoadedBatch Loader::hand_over(Slot& slot, const Pass& pass) {
+LoadedBatch Loader::hand_over(Slot& slot) {
   LoadedBatch batch;
-  batch.epoch = pass.plan.epoch;
   batch.indices = at::tensor(slot.indices, at::kLong);
   batch.skipped = std::move(slot.skipped);
   std::sort(batch.skipped.begin(), batch.skipped.end());

@@ -38,7 +38,7 @@ struct LoaderOptions {
 // One pass, or a part of one. Ranks with the same plan but for `rank` share each batch out evenly;
 // what a last batch has too much for that is left out.
 struct EpochPlan {
-  int64_t epoch = 0;
+  int64_t epoch = 0;      // another number, other draws of what is random in the views
   at::Tensor order = {};  // [n] int64, positions in the set
   int64_t batch = 1;      // samples of all ranks
   bool drop_last = false;
@@ -50,7 +50,6 @@ struct EpochPlan {
 struct LoadedBatch {
   std::vector<at::Tensor> views;  // each [B, …] on the device asked for
   at::Tensor indices;             // [B] int64, CPU
-  int64_t epoch = 0;
   // Samples that could not be read and whose place another took, with the reason; sorted.
   std::vector<std::string> skipped;
 };
@@ -112,7 +111,7 @@ class Loader {
   bool prepare(Slot& slot, int64_t rows);
   void allocate(Slot& slot, int64_t rows);
   void release();
-  LoadedBatch hand_over(Slot& slot, const Pass& pass);
+  LoadedBatch hand_over(Slot& slot);
   at::Tensor on_device(const at::Tensor& view, const ViewGroup& group) const;
 
   const SampleSet& set_;

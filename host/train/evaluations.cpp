@@ -52,9 +52,7 @@ bool Evaluations::due(std::size_t evaluator, const EvaluationMoment& moment) con
          !(moment.warm_up && times.moments.contains("warm-up"));
 }
 
-std::string Evaluations::label(const std::string& moment, int64_t epochs) const {
-  if (moment == "start") return "untrained";
-  const bool harmonized = parts_.plan.harmonize && epochs > parts_.plan.harmonize->tracker.warm_up;
+std::string Evaluations::label(bool harmonized) const {
   return parts_.recipe.slot("method").id + (harmonized ? " + GH" : "");
 }
 
@@ -66,15 +64,15 @@ void Evaluations::run(RunDirectory& directory, const EvaluationMoment& moment) {
                {{"moment", moment.name},
                 {"epoch", moment.epochs},
                 {"step", moment.step},
-                {"label", label(moment.name, moment.epochs)}});
+                {"label", moment.name == "start" ? "untrained" : label(moment.harmonized)}});
 }
 
-void Evaluations::run_afterwards(RunDirectory& directory, int64_t epochs,
+void Evaluations::run_afterwards(RunDirectory& directory, int64_t epochs, bool harmonized,
                                  const nlohmann::ordered_json& facts) {
   FeatureCache cache;
   for (std::size_t i = 0; i < parts_.components.evaluators.size(); ++i) {
     nlohmann::ordered_json result = {
-        {"moment", "afterwards"}, {"epoch", epochs}, {"label", label("afterwards", epochs)}};
+        {"moment", "afterwards"}, {"epoch", epochs}, {"label", label(harmonized)}};
     result.update(facts);
     evaluate(directory, i, cache, std::move(result));
   }
@@ -112,7 +110,7 @@ void Evaluations::evaluate(RunDirectory& directory, std::size_t evaluator, Featu
   directory.write_result(std::move(whole), evaluation.pictures());
 }
 
-void Evaluations::write_harmony(RunDirectory& directory, int64_t epochs) const {
+void Evaluations::write_harmony(RunDirectory& directory, int64_t epochs, bool harmonized) const {
   if (!parts_.harmonizer) return;
   nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
   const auto metric = [&](const char* name, double value, const char* definition) {
@@ -144,7 +142,7 @@ void Evaluations::write_harmony(RunDirectory& directory, int64_t epochs) const {
                           {"slot", "harmonize"},
                           {"moment", "end"},
                           {"epoch", epochs},
-                          {"label", label("end", epochs)},
+                          {"label", label(harmonized)},
                           {"data", parts_.train.fingerprint()},
                           {"seed", parts_.plan.seed},
                           {"metrics", metrics}},

@@ -37,15 +37,16 @@ class Evaluations {
   // Those whose time has come.
   void run(RunDirectory& directory, const EvaluationMoment& moment);
   // All of them. `facts` are added to each result: which weights, what was changed.
-  void run_afterwards(RunDirectory& directory, int64_t epochs, const nlohmann::ordered_json& facts);
+  void run_afterwards(RunDirectory& directory, int64_t epochs, bool harmonized,
+                      const nlohmann::ordered_json& facts);
   // What GH has to say of itself at the end.
-  void write_harmony(RunDirectory& directory, int64_t epochs) const;
+  void write_harmony(RunDirectory& directory, int64_t epochs, bool harmonized) const;
 
  private:
   bool due(std::size_t evaluator, const EvaluationMoment& moment) const;
   void evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,
                 nlohmann::ordered_json result);
-  std::string label(const std::string& moment, int64_t epochs) const;
+  std::string label(bool harmonized) const;  // of a trained network
 
   EvaluationParts parts_;
 };

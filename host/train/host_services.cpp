@@ -119,7 +119,7 @@ at::Tensor HostServices::embed_all(std::string_view views,
   options.views = 1;
   Loader loader(data_.train, views == "train" ? data_.views : data_.plain_views, facts_.seed,
                 options);
-  loader.begin({.epoch = progress_.epoch,
+  loader.begin({.epoch = first_epoch_ + progress_.epoch,
                 .order = stage_samples_.defined() ? stage_samples_
                                                   : at::arange(data_.train.size(), at::kLong),
                 .batch = facts_.batch,

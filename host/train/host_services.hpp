@@ -48,6 +48,7 @@ class HostServices final : public Host {
   Ranks& ranks() { return ranks_; }
   EpochMetrics& metrics() { return metrics_; }
   void set_stage_samples(at::Tensor samples) { stage_samples_ = std::move(samples); }
+  void set_first_epoch(int64_t epoch) { first_epoch_ = epoch; }  // of the stage, in the run
   void set_log(RunDirectory& directory);  // which also gets what was said before
   std::vector<RunDirectory::Picture> pictures() const;
   // What was published for the views, per sample; null before that.
@@ -103,6 +104,7 @@ class HostServices final : public Host {
   int64_t call_ = 0;
   EpochMetrics metrics_;
   at::Tensor stage_samples_;
+  int64_t first_epoch_ = 0;
   std::shared_ptr<const std::vector<float>> weights_;
   std::map<std::string, RunDirectory::Picture> pictures_;
 };

@@ -16,6 +16,7 @@
 #include "train/export.hpp"
 #include "train/interrupt.hpp"
 #include "train/same_run.hpp"
+#include "train/stages.hpp"
 #include "train/trainer.hpp"
 
 #include "gh/error.hpp"
@@ -193,7 +194,7 @@ class Session {
       describe(directory, options.command, {});
     }
     try {
-      evaluations().run_afterwards(directory, restored.epochs, facts);
+      evaluations().run_afterwards(directory, restored.epochs, restored.harmonized, facts);
       if (status) status->ended("finished", "evaluated without training");
     } catch (const std::exception& error) {
       if (status) record_failure(directory, *status, error.what());
@@ -228,6 +229,7 @@ class Session {
   struct Restored {
     std::filesystem::path file;  // checkpoint
     int64_t epochs = 0;          // done
+    bool harmonized = false;     // as Trainer::harmonized()
   };
 
   // Puts a checkpoint into the networks.
@@ -246,7 +248,7 @@ class Session {
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
     Trainer trainer = make_trainer(directory, store, status, loader);
     trainer.restore_only(from->content);
-    return {from->file, trainer.epochs_done()};
+    return {from->file, trainer.epochs_done(), trainer.harmonized()};
   }
 
   // The first rank opens it and tells the others where it is.
@@ -296,6 +298,7 @@ class Session {
     components_.method.ask("check", &SslMethod::check, host_.facts(), method_complaints);
     if (problems.has_errors()) throw RecipeRefused(problems);
 
+    stages_ = plan_stages(components_.method, host_.facts());
     seed_global_generators();
     components_.method.ask("build", &SslMethod::build, host_);
     const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
@@ -490,6 +493,7 @@ class Session {
                     .data = train_,
                     .loader = loader,
                     .method = components_.method,
+                    .stages = stages_,
                     .host = host_,
                     .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
                     .directory = directory,
@@ -513,7 +517,7 @@ class Session {
       directory.write_result(
           {{"evaluator", recipe_.slot("method").id}, {"moment", "end"}, {"label", "training"}},
           pictures);
-    evaluations().write_harmony(directory, trainer.epochs_done());
+    evaluations().write_harmony(directory, trainer.epochs_done(), trainer.harmonized());
     return finished;
   }
 
@@ -527,6 +531,7 @@ class Session {
   SampleSet train_;
   SplitStore splits_;
   HostServices host_;
+  std::vector<Stage> stages_;
   Certificate certificate_;
   std::optional<Harmonizer> harmonizer_;
 };

@@ -25,15 +25,6 @@ namespace {
 
 constexpr const char* kFormat = "ghhost-checkpoint-1";
 
-class StageList final : public Stages {
- public:
-  void add(std::string_view name, int64_t epochs) override {
-    require(epochs >= 0, ErrorCode::invalid_param, "stage '", name, "' has ", epochs, " epochs");
-    stages.emplace_back(name, epochs);
-  }
-  std::vector<std::pair<std::string, int64_t>> stages;
-};
-
 class TrainableList final : public Trainables {
  public:
   void add(const at::Tensor& parameter, Policy policy, double rate) override {
@@ -91,7 +82,7 @@ class Trainer::StepRun final : public Step, public Projection {
                        const HarmonizeOptions& options) override {
     Harmonizer* harmonizer = trainer_.parts_.harmonizer;
     if (!harmonizer) return at::zeros({}, z1.options().requires_grad(false));
-    return harmonizer->term(z1, z2, batch_->indices, options.track != 0, batch_->epoch);
+    return harmonizer->term(z1, z2, batch_->indices, options.track != 0, epoch());
   }
   void reduce_gradients() override {
     require(trainer_.parts_.plan.accumulate == 1, ErrorCode::unsupported,
@@ -112,7 +103,7 @@ class Trainer::StepRun final : public Step, public Projection {
   }
   at::Tensor project(const at::Tensor& z) override {
     projected_ = true;
-    return trainer_.parts_.harmonizer->project(z, batch_->epoch);
+    return trainer_.parts_.harmonizer->project(z, epoch());
   }
 
   // Gradients become the unscaled mean over ranks; votes their sum.
@@ -130,8 +121,9 @@ class Trainer::StepRun final : public Step, public Projection {
 
  private:
   bool projects() const {
-    return trainer_.parts_.harmonizer && trainer_.parts_.harmonizer->projects(batch_->epoch);
+    return trainer_.parts_.harmonizer && trainer_.parts_.harmonizer->projects(epoch());
   }
+  int64_t epoch() const { return trainer_.position_.epochs; }  // of the stage: GH counts these
 
   Trainer& trainer_;
   int64_t calls_;
@@ -143,12 +135,7 @@ class Trainer::StepRun final : public Step, public Projection {
 };
 
 Trainer::Trainer(TrainerParts parts)
-    : parts_(std::move(parts)), scaler_(parts_.plan.autocast == at::kHalf) {
-  StageList list;
-  parts_.method.ask("plan_stages", &SslMethod::plan_stages, parts_.host.facts(), list);
-  if (list.stages.empty()) list.add("train", parts_.plan.epochs);
-  for (auto& [name, epochs] : list.stages) stages_.push_back({name, epochs});
-}
+    : parts_(std::move(parts)), scaler_(parts_.plan.autocast == at::kHalf) {}
 
 // ---- stages ----
 
@@ -161,13 +148,17 @@ bool Trainer::train(const TensorFile* from) {
   }
   parts_.console.finish();
   save({});  // first: an evaluation that fails must not cost what was learnt
-  parts_.evaluate({.name = "end", .epochs = epochs_done(), .step = position_.total, .last = true});
+  parts_.evaluate({.name = "end",
+                   .epochs = epochs_done(),
+                   .step = position_.total,
+                   .last = true,
+                   .harmonized = harmonized()});
   return true;
 }
 
 bool Trainer::run_stages(const TensorFile* from) {
   if (from) position_ = read_position(*from);
-  const auto count = static_cast<int64_t>(stages_.size());
+  const auto count = static_cast<int64_t>(parts_.stages.size());
   if (position_.stage == count) {  // trained to the end, and stopped after that
     begin_stage(count - 1, from);
     return true;
@@ -186,7 +177,7 @@ bool Trainer::run_stages(const TensorFile* from) {
 
 void Trainer::restore_only(const TensorFile& from) {
   position_ = read_position(from);
-  begin_stage(std::min(position_.stage, static_cast<int64_t>(stages_.size()) - 1), &from);
+  begin_stage(std::min(position_.stage, static_cast<int64_t>(parts_.stages.size()) - 1), &from);
 }
 
 StepExamination Trainer::replay(const TensorFile* from, int64_t step) {
@@ -198,9 +189,17 @@ StepExamination Trainer::replay(const TensorFile* from, int64_t step) {
 }
 
 int64_t Trainer::epochs_done() const {
-  int64_t done = position_.epochs;
-  for (int64_t i = 0; i < position_.stage; ++i) done += stages_[static_cast<std::size_t>(i)].epochs;
-  return done;
+  const auto stage = static_cast<std::size_t>(position_.stage);
+  if (stage < parts_.stages.size()) return parts_.stages[stage].first + position_.epochs;
+  return parts_.stages.back().first + parts_.stages.back().epochs;
+}
+
+bool Trainer::harmonized() const {
+  if (!parts_.plan.harmonize) return false;
+  int64_t trained = position_.epochs + (position_.steps > 0 ? 1 : 0);
+  for (int64_t i = position_.stage; trained == 0 && i > 0; --i)
+    trained = parts_.stages[static_cast<std::size_t>(i - 1)].epochs;
+  return trained > parts_.plan.harmonize->tracker.warm_up;
 }
 
 void Trainer::begin_stage(int64_t index, const TensorFile* from) {
@@ -215,6 +214,7 @@ void Trainer::begin_stage(int64_t index, const TensorFile* from) {
               .steps = 0};
   parts_.method.ask("train", &SslMethod::train, true);
   parts_.host.set_stage_samples({});
+  parts_.host.set_first_epoch(stage().first);
   parts_.method.ask("begin_stage", &SslMethod::begin_stage, parts_.host);
 
   TrainableList trainables;
@@ -282,8 +282,11 @@ bool Trainer::run_stage() {
 
 void Trainer::after_epoch() {
   if (replayed_) return;
-  EvaluationMoment moment{.name = "epoch", .epochs = epochs_done(), .step = position_.total};
-  moment.last = position_.stage + 1 == static_cast<int64_t>(stages_.size()) &&
+  EvaluationMoment moment{.name = "epoch",
+                          .epochs = epochs_done(),
+                          .step = position_.total,
+                          .harmonized = harmonized()};
+  moment.last = position_.stage + 1 == static_cast<int64_t>(parts_.stages.size()) &&
                 position_.epochs == stage().epochs;
   moment.warm_up =
       parts_.plan.harmonize && position_.epochs == parts_.plan.harmonize->tracker.warm_up;
@@ -295,10 +298,12 @@ void Trainer::after_epoch() {
 
 EpochPlan Trainer::plan_of(int64_t epoch, int64_t first_step) const {
   const RunFacts& facts = parts_.host.facts();
-  at::Tensor order = shuffled_order(parts_.plan.seed, epoch, parts_.data.size(), stage_samples_);
+  // Counted over all stages, so that a later one repeats neither order nor views of an earlier one.
+  const int64_t of_run = stage().first + epoch;
+  at::Tensor order = shuffled_order(parts_.plan.seed, of_run, parts_.data.size(), stage_samples_);
   if (parts_.plan.drop_last)
     order = order.narrow(0, 0, order.size(0) / parts_.plan.batch * parts_.plan.batch);
-  return {.epoch = epoch,
+  return {.epoch = of_run,
           .order = order,
           .batch = parts_.plan.batch / parts_.plan.accumulate,
           .first_batch = first_step * parts_.plan.accumulate,
@@ -578,8 +583,8 @@ Trainer::Position Trainer::read_position(const TensorFile& from) const {
                .epochs = json.at("epochs"),
                .steps = json.at("steps"),
                .total = json.at("total")};
-  require(out.stage <= static_cast<int64_t>(stages_.size()), ErrorCode::io,
-          "the checkpoint is in stage ", out.stage, ", the method has ", stages_.size());
+  require(out.stage <= static_cast<int64_t>(parts_.stages.size()), ErrorCode::io,
+          "the checkpoint is in stage ", out.stage, ", the method has ", parts_.stages.size());
   return out;
 }
 

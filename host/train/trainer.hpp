@@ -17,6 +17,7 @@
 #include "train/optimizer.hpp"
 #include "train/pace.hpp"
 #include "train/plan.hpp"
+#include "train/stages.hpp"
 
 #include "gh/ssl.hpp"
 
@@ -34,11 +35,12 @@ namespace gh::host {
 
 // When evaluators are called.
 struct EvaluationMoment {
-  std::string name;      // "start", "epoch", "warm-up", "end"
-  int64_t epochs = 0;    // done
-  int64_t step = 0;      // optimiser steps done
-  bool last = false;     // no epoch follows
-  bool warm_up = false;  // the warm-up ends here
+  std::string name;         // "start", "epoch", "warm-up", "end"
+  int64_t epochs = 0;       // done
+  int64_t step = 0;         // optimiser steps done
+  bool last = false;        // no epoch follows
+  bool warm_up = false;     // the warm-up ends here
+  bool harmonized = false;  // as Trainer::harmonized()
 };
 
 struct TrainerParts {
@@ -47,6 +49,7 @@ struct TrainerParts {
   const SampleSet& data;
   Loader& loader;
   const Made<SslMethod>& method;
+  const std::vector<Stage>& stages;
   HostServices& host;
   Harmonizer* harmonizer;  // null without [harmonize]
   RunDirectory& directory;
@@ -67,16 +70,14 @@ class Trainer {
   // Loads a checkpoint for looking at the networks: no training.
   void restore_only(const TensorFile& from);
   int64_t epochs_done() const;
+  // Whether GH was past its warm-up, which every stage has, in the epoch trained last.
+  bool harmonized() const;
 
   // Trains on from a checkpoint, or from the start, up to optimiser step `step` without writing
   // anything, and examines it. Throws gh::Error (numeric) when training ends before.
   StepExamination replay(const TensorFile* from, int64_t step);
 
  private:
-  struct StagePlan {
-    std::string name;
-    int64_t epochs;
-  };
   // What is done: `epochs` and `steps` (of the epoch that runs) in stage number `stage`.
   struct Position {
     int64_t stage = 0, epochs = 0, steps = 0;
@@ -111,10 +112,9 @@ class Trainer {
   Position read_position(const TensorFile& from) const;
 
   int64_t stage_size() const;
-  const StagePlan& stage() const { return stages_[static_cast<std::size_t>(stage_now_)]; }
+  const Stage& stage() const { return parts_.stages[static_cast<std::size_t>(stage_now_)]; }
 
   TrainerParts parts_;
-  std::vector<StagePlan> stages_;
   int64_t stage_now_ = 0;
   Position position_;
   std::unique_ptr<Optimizer> optimizer_;

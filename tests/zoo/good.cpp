@@ -111,6 +111,39 @@ class Booster : public Pull {
   }
 };
 
+// Trains in two stages of train.epochs each, an empty one between them, and logs a number that
+// tells the order of its samples and one that tells their views. Counts its epochs, in its state.
+class Staged : public Pull {
+ public:
+  using Pull::Pull;
+  void plan_stages(const gh::RunFacts& facts, gh::Stages& out) const override {
+    planned_ = true;
+    out.add("first", facts.epochs);
+    out.add("between", 0);
+    out.add("second", facts.epochs);
+  }
+  void build(gh::Host& host) override {
+    gh::require(planned_, gh::ErrorCode::internal, "build() came before plan_stages()");
+    Pull::build(host);
+  }
+  void begin_epoch(gh::Host&) override { ++epochs_; }
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    const at::Tensor place = at::arange(batch.indices.size(0), at::kLong) + 1;
+    host().log("order", (batch.indices * place).sum().item<double>());
+    host().log("pixels", batch.views[0].sum().item<double>());
+    host().log("epochs_begun", static_cast<double>(epochs_));
+    Pull::step(batch, step);
+  }
+  void visit_state(gh::State& state) override {
+    Pull::visit_state(state);
+    state.integer("epochs", epochs_);
+  }
+
+ private:
+  mutable bool planned_ = false;
+  int64_t epochs_ = 0;
+};
+
 class Nothing : public gh::Evaluator {
  public:
   explicit Nothing(const gh::Params&) {}
@@ -131,6 +164,7 @@ constexpr gh::Component kComponents[] = {
     gh::describe<Count>("zoo_needy", "a data set that must be told where it is", kNeedy),
     gh::describe<Pull>("zoo_pull", "pulls two views together", kPull),
     gh::describe<Booster>("zoo_booster", "boosts the views of every second sample", kPull),
+    gh::describe<Staged>("zoo_staged", "trains in two stages", kPull),
     gh::describe<Nothing>("zoo_nothing", "evaluates nothing"),
 };
 

@@ -44,6 +44,10 @@ TEST_CASE("a pass over all samples gives plain or training views in order") {
   CHECK(plain[7][0].item<float>() == Approx(pixels[0] / 255.0));
   CHECK_FALSE(host.embed_all("train", flat).equal(plain));
   CHECK(host.embed_all("train", flat).equal(host.embed_all("train", flat)));
+  const at::Tensor train = host.embed_all("train", flat);
+  host.set_first_epoch(3);  // another stage
+  CHECK_FALSE(host.embed_all("train", flat).equal(train));
+  CHECK(host.embed_all("plain", flat).equal(plain));
   CHECK_THROWS_WITH(host.embed_all("other", flat), Catch::Contains("\"plain\""));
   host.set_stage_samples(at::full({2}, 7, at::kLong));
   CHECK(host.embed_all("plain", flat)[1].equal(plain[7]));
