@@ -27,6 +27,8 @@ inline int exit_code_for(ErrorCode code) {
       return kIo;
     case ErrorCode::internal:
       return kInternal;
+    case ErrorCode::interrupted:
+      return kInterrupted;
     default:
       return kRunFailed;
   }

@@ -21,6 +21,8 @@ std::string_view name_of(ErrorCode code) noexcept {
       return "out_of_memory";
     case ErrorCode::internal:
       return "internal";
+    case ErrorCode::interrupted:
+      return "interrupted";
   }
   return "internal";
 }
@@ -29,6 +31,11 @@ Error::Error(ErrorCode code, const std::string& message)
     : std::runtime_error(message), code_(code) {}
 Error::~Error() = default;
 Complaints::~Complaints() = default;
+Warnings::~Warnings() = default;
+
+void warn(Complaints& out, std::string_view key, std::string_view message) {
+  if (auto* const warnings = dynamic_cast<Warnings*>(&out)) warnings->warn(key, message);
+}
 
 }  // namespace v1
 }  // namespace gh

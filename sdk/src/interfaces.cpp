@@ -20,6 +20,7 @@ void add_all(Trainables& out, const Module& module) {
   for (const NamedTensor& p : module.parameters()) out.add(p.tensor, Policy::normal, 1.0);
 }
 
+EncoderLoader::~EncoderLoader() = default;
 SslMethod::~SslMethod() = default;
 void SslMethod::check(const RunFacts&, Complaints&) const {}
 void SslMethod::plan_stages(const RunFacts&, Stages&) const {}
@@ -56,6 +57,8 @@ SampleSink::~SampleSink() = default;
 Split::~Split() = default;
 std::vector<std::string> Split::class_names() const { return {}; }
 void* Split::query(const char*) { return nullptr; }
+Notices::~Notices() = default;
+SpeakingDataset::~SpeakingDataset() = default;
 Dataset::~Dataset() = default;
 void* Dataset::query(const char*) { return nullptr; }
 

@@ -22,7 +22,7 @@ const Visit kRefusedByTheFile[] = {
     {"plain_library", Code::no_note, "gh_add_plugin"},
     {"garbage_note", Code::bad_note},
     {"nameless_note", Code::bad_note, "no equals sign here"},
-    {"newer_minor", Code::sdk_minor, "SDK 1.1"},
+    {"newer_minor", Code::sdk_minor, "SDK 1.99"},
     {"other_major", Code::sdk_major, "SDK 2.0"},
     {"other_torch", Code::fingerprint, "1.13.1"},
     {"other_compiler", Code::fingerprint, "icc"},

@@ -21,6 +21,8 @@ struct AllocatorFacts {
   int64_t batch = 0;    // rows that assign() sees: all ranks, one call of step()
   int64_t samples = 0;  // training samples
   int64_t classes = 0;  // 0 unless the component declares GH_SEES_LABELS
+  // Assignments will have AssignRequest::differentiable set. Since 1.1.
+  bool differentiable = false;
 };
 
 // Host to plugin; later minors append.

@@ -4,6 +4,7 @@
 
 #include "gh/error.hpp"
 #include "gh/params.hpp"
+#include "gh/severity.hpp"
 #include "gh/tensor.hpp"
 
 #include <cstdint>
@@ -59,6 +60,24 @@ class GH_API Dataset {
   // data.
   virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed) const = 0;
   virtual void* query(const char* interface_id);
+};
+
+// Takes what a data set has to say while it opens.
+class GH_API Notices {
+ public:
+  virtual ~Notices();
+  virtual void say(Severity severity, std::string_view message) = 0;
+};
+
+// Optional, found by Dataset::query(SpeakingDataset::kId): a data set that says what it left out or
+// stumbled over. The host then calls this in place of Dataset::open(), with the same meaning. Since
+// 1.1.
+class GH_API SpeakingDataset {
+ public:
+  static constexpr const char* kId = "gh.speaking_dataset.v1";
+  virtual ~SpeakingDataset();
+  virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed,
+                                      Notices& notices) const = 0;
 };
 
 }  // namespace v1

@@ -26,7 +26,8 @@ enum class ErrorCode : int {
   missing_data = 5,   // a file or data set is not there; the message says where to get it
   unsupported = 6,    // asked for something this component cannot do
   out_of_memory = 7,
-  internal = 8,  // a bug
+  internal = 8,     // a bug
+  interrupted = 9,  // somebody asked the program to stop; since 1.1
 };
 
 // "invalid_param", "shape", … for messages and JSON.
@@ -63,6 +64,17 @@ class GH_API Complaints {
   // a dotted path from the recipe's root when it begins with a dot (".train.batch").
   virtual void add(std::string_view key, std::string_view message) = 0;
 };
+
+// What a Complaints of SDK 1.1 can do besides; see warn().
+class GH_API Warnings {
+ public:
+  virtual ~Warnings();
+  virtual void warn(std::string_view key, std::string_view message) = 0;
+};
+
+// Says something about a recipe that will work, but perhaps not as its author thinks. `key` as in
+// Complaints::add(). Dropped where nobody listens. Since 1.1.
+GH_API void warn(Complaints& out, std::string_view key, std::string_view message);
 
 }  // namespace v1
 }  // namespace gh

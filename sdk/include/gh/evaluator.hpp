@@ -2,6 +2,7 @@
 // pictures out.
 #pragma once
 
+#include "gh/dataset.hpp"
 #include "gh/error.hpp"
 #include "gh/host.hpp"
 #include "gh/params.hpp"
@@ -45,6 +46,14 @@ struct Features {
   std::vector<std::string> class_names;  // may be empty
 };
 
+// One split, before training. Never grows: it is handed over in arrays. Since 1.1.
+struct SplitFacts {
+  std::string name;
+  int64_t samples = 0;
+  TargetKind targets = TargetKind::none;
+  int64_t classes = 0;  // of TargetKind::classes and multi, else 0
+};
+
 // Known once the networks are built, so that an evaluator can refuse before training. Host to
 // plugin; later minors append.
 struct EvalFacts {
@@ -55,6 +64,7 @@ struct EvalFacts {
   int64_t feature_width = 0;    // of FeatureLevel::backbone
   int64_t embedding_width = 0;  // of FeatureLevel::embedding
   bool multi_targets = false;
+  std::vector<SplitFacts> split_facts;  // in the order of `splits`; since 1.1
 };
 
 // What else the host does for an evaluator:

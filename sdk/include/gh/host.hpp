@@ -7,6 +7,7 @@
 #include "gh/layers.hpp"
 #include "gh/module.hpp"
 #include "gh/random.hpp"
+#include "gh/severity.hpp"
 #include "gh/tensor.hpp"
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 namespace gh {
 inline namespace v1 {
 
-// Known before anything is built; constant for the run.
+// Known before anything is built, and constant for the run, but for what says otherwise.
 struct RunFacts {
   int64_t samples = 0;  // training samples after thinning, all ranks
   int64_t batch = 0;    // samples per optimiser step, all ranks
@@ -39,6 +40,15 @@ struct RunFacts {
       per_sample;  // names of publish_per_sample() that the recipe's views read
   std::vector<int64_t>
       class_counts;  // of the thinned training set; empty unless the component may see labels
+
+  // Since 1.1.
+  std::string harmonize_mode;   // harmonize.mode: "reference" or "paper"; "" without [harmonize]
+  std::string harmonize_apply;  // harmonize.apply: "loss" or "projector"; "" without [harmonize]
+  int64_t harmonize_points =
+      0;                    // of the structure; 0 without [harmonize] and until build() is over
+  bool drop_last = false;   // train.drop_last
+  bool sync_norm = false;   // ranks.sync_norm
+  std::string convolution;  // train.convolution, for layers of the method's own
 };
 
 // Where training stands. Epochs and steps count from 0; `step` runs on over epochs within a stage.
@@ -51,8 +61,6 @@ struct Progress {
       0;  // optimiser steps done in this stage; counts up when after_update() has returned
   int64_t steps = 0;  // optimiser steps this stage will have; 0 in begin_stage()
 };
-
-enum class Severity : int { detail = 0, info = 1, warning = 2 };
 
 // Services, valid from build() until the component is destroyed. Training thread only.
 class GH_API Host {

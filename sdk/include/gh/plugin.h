@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define GH_SDK_MAJOR 1
-#define GH_SDK_MINOR 0
+#define GH_SDK_MINOR 1
 
 #define GH_MANIFEST_MAGIC UINT64_C(0x315f4d5f54534f48) /* "HOST_M_1", little endian */
 #define GH_ENTRY_SYMBOL "gh_plugin_entry_v1"

@@ -110,6 +110,21 @@ class GH_API Trainables {
 // Every parameter of a module with Policy::normal; the recipe decides whether bias and norm decay.
 GH_API void add_all(Trainables& out, const Module& module);
 
+// Optional: SslMethod::query(kProjects) is not null when step() compares what Step::project()
+// gives, so that harmonize.apply = "projector" means something. Since 1.1.
+inline constexpr const char* kProjects = "gh.projects.v1";
+
+// Optional, found by SslMethod::query(EncoderLoader::kId), for methods that override
+// clone_encoder(): its inverse. Since 1.1.
+class GH_API EncoderLoader {
+ public:
+  static constexpr const char* kId = "gh.encoder_loader.v1";
+  virtual ~EncoderLoader();
+  // Takes over the values of an encoder as the host builds it, initial weights of a file; once,
+  // after build().
+  virtual void load_encoder(const Encoder& plain) = 0;
+};
+
 class GH_API SslMethod {
  public:
   virtual ~SslMethod();

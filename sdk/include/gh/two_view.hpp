@@ -13,6 +13,7 @@
 #include "gh/tensor.hpp"
 
 #include <memory>
+#include <string_view>
 
 namespace gh {
 inline namespace v1 {
@@ -76,6 +77,9 @@ class TwoViewMethod : public SslMethod {
   void train(bool on) override {
     encoder_->train(on);
     if (projector_) projector_->train(on);
+  }
+  void* query(const char* interface_id) override {
+    return std::string_view(interface_id) == kProjects ? this : SslMethod::query(interface_id);
   }
   std::shared_ptr<Encoder> encoder() override { return encoder_; }
   at::Tensor embed(const at::Tensor& x) override {

@@ -123,6 +123,7 @@ static_assert(value(ErrorCode::invalid_param) == 1 && value(ErrorCode::shape) ==
 static_assert(value(ErrorCode::numeric) == 3 && value(ErrorCode::io) == 4);
 static_assert(value(ErrorCode::missing_data) == 5 && value(ErrorCode::unsupported) == 6);
 static_assert(value(ErrorCode::out_of_memory) == 7 && value(ErrorCode::internal) == 8);
+static_assert(value(ErrorCode::interrupted) == 9);
 static_assert(value(gh::Init::torch_default) == 0 && value(gh::Init::kaiming_fan_out) == 1);
 static_assert(value(gh::Policy::normal) == 0 && value(gh::Policy::no_decay) == 1);
 static_assert(value(gh::Policy::fixed_rate) == 2);
@@ -151,6 +152,12 @@ GH_AT(gh::RunFacts, harmonized, 96);
 GH_AT(gh::RunFacts, per_sample, 104);
 GH_AT(gh::RunFacts, class_counts, 128);
 GH_SIZE(gh::RunFacts, 152);
+GH_AT(gh::RunFacts, harmonize_mode, 152);
+GH_AT(gh::RunFacts, harmonize_apply, 184);
+GH_AT(gh::RunFacts, harmonize_points, 216);
+GH_AT(gh::RunFacts, drop_last, 224);
+GH_AT(gh::RunFacts, sync_norm, 225);
+GH_AT(gh::RunFacts, convolution, 232);
 
 GH_AT(gh::Progress, stage, 0);
 GH_AT(gh::Progress, stage_index, 32);
@@ -172,6 +179,7 @@ GH_AT(gh::AllocatorFacts, batch, 16);
 GH_AT(gh::AllocatorFacts, samples, 24);
 GH_AT(gh::AllocatorFacts, classes, 32);
 GH_SIZE(gh::AllocatorFacts, 40);
+GH_AT(gh::AllocatorFacts, differentiable, 40);
 
 GH_AT(gh::AssignRequest, logits, 0);
 GH_AT(gh::AssignRequest, prior, 8);
@@ -207,6 +215,7 @@ GH_AT(gh::EvalFacts, feature_width, 56);
 GH_AT(gh::EvalFacts, embedding_width, 64);
 GH_AT(gh::EvalFacts, multi_targets, 72);
 GH_SIZE(gh::EvalFacts, 80);
+GH_AT(gh::EvalFacts, split_facts, 80);
 
 GH_AT(gh::HarmonizeOptions, struct_size, 0);
 GH_AT(gh::HarmonizeOptions, track, 4);
@@ -245,6 +254,12 @@ GH_AT(gh::NormalizationSpec, relu, 25);
 GH_AT(gh::NormalizationSpec, zero_init, 26);
 GH_FIXED(gh::NormalizationSpec, 32);
 
+GH_AT(gh::SplitFacts, name, 0);
+GH_AT(gh::SplitFacts, samples, 32);
+GH_AT(gh::SplitFacts, targets, 40);
+GH_AT(gh::SplitFacts, classes, 48);
+GH_FIXED(gh::SplitFacts, 56);
+
 GH_AT(gh::NamedTensor, name, 0);
 GH_AT(gh::NamedTensor, tensor, 32);
 GH_FIXED(gh::NamedTensor, 40);
@@ -262,6 +277,10 @@ GH_FIXED(gh::Sequential, 24);
 // Interfaces have no data members.
 #define GH_PURE(type) static_assert(sizeof(gh::type) == sizeof(void*), #type " has data members")
 GH_PURE(Complaints);
+GH_PURE(Warnings);
+GH_PURE(Notices);
+GH_PURE(SpeakingDataset);
+GH_PURE(EncoderLoader);
 GH_PURE(Params);
 GH_PURE(State);
 GH_PURE(LayerFactory);
@@ -340,6 +359,10 @@ TEST_CASE("virtual functions keep their places") {
   SECTION("Complaints") {
     using T = gh::Complaints;
     check_table<T>({S(add)});
+  }
+  SECTION("Warnings") {
+    using T = gh::Warnings;
+    check_table<T>({S(warn)});
   }
   SECTION("Params") {
     using T = gh::Params;
@@ -428,6 +451,18 @@ TEST_CASE("virtual functions keep their places") {
   SECTION("Dataset") {
     using T = gh::Dataset;
     check_table<T>({S(splits), S(open), S(query)});
+  }
+  SECTION("SpeakingDataset") {
+    using T = gh::SpeakingDataset;
+    check_table<T>({S(open)});
+    CHECK(T::kId == std::string_view("gh.speaking_dataset.v1"));
+    check_table<gh::Notices>({slot(&gh::Notices::say)});
+  }
+  SECTION("EncoderLoader") {
+    using T = gh::EncoderLoader;
+    check_table<T>({S(load_encoder)});
+    CHECK(T::kId == std::string_view("gh.encoder_loader.v1"));
+    CHECK(gh::kProjects == std::string_view("gh.projects.v1"));
   }
   SECTION("Backbone") {
     using T = gh::Backbone;
