@@ -64,8 +64,21 @@ struct EvalFacts {
   int64_t feature_width = 0;    // of FeatureLevel::backbone
   int64_t embedding_width = 0;  // of FeatureLevel::embedding
   bool multi_targets = false;
-  std::vector<SplitFacts> split_facts;  // in the order of `splits`; since 1.1
+  // Since 1.1. A split that cannot be opened yet is in `splits`, but not among these.
+  std::vector<SplitFacts> split_facts;
+  // Samples of each class, one list for each of split_facts; empty unless it has class targets.
+  std::vector<std::vector<int64_t>> class_counts;
+  int64_t harmonize_points = 0;  // of the structure; 0 without [harmonize]
+  // As EvaluationServices::positions(); throws where the list cannot be read. May be empty.
+  std::function<at::Tensor(std::string_view split, std::string_view file)> positions;
 };
+
+// The facts of a split; null where they are not known. Since 1.1.
+inline const SplitFacts* facts_of(const EvalFacts& facts, std::string_view split) {
+  for (const SplitFacts& each : facts.split_facts)
+    if (each.name == split) return &each;
+  return nullptr;
+}
 
 // What else the host does for an evaluator:
 //   auto* services = static_cast<EvaluationServices*>(evaluation.query(EvaluationServices::kId));

@@ -66,6 +66,11 @@ class GH_API LayerFactory {
   virtual void* query(const char* interface_id);  // null unless it knows the interface
 };
 
+// Optional: LayerFactory::query(kFollowsConvolution) is not null when the convolutions that a
+// method's own factory makes are computed as RunFacts::convolution says; otherwise the host tells
+// users that train.convolution does not reach them. Since 1.1.
+inline constexpr const char* kFollowsConvolution = "gh.follows_convolution.v1";
+
 // Plain LibTorch operators. Parameter names as in torch.nn: weight, bias, running_mean,
 // running_var, num_batches_tracked.
 GH_API std::shared_ptr<LayerFactory> standard_layers();

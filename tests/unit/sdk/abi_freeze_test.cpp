@@ -216,6 +216,9 @@ GH_AT(gh::EvalFacts, embedding_width, 64);
 GH_AT(gh::EvalFacts, multi_targets, 72);
 GH_SIZE(gh::EvalFacts, 80);
 GH_AT(gh::EvalFacts, split_facts, 80);
+GH_AT(gh::EvalFacts, class_counts, 104);
+GH_AT(gh::EvalFacts, harmonize_points, 128);
+GH_AT(gh::EvalFacts, positions, 136);
 
 GH_AT(gh::HarmonizeOptions, struct_size, 0);
 GH_AT(gh::HarmonizeOptions, track, 4);
@@ -463,6 +466,7 @@ TEST_CASE("virtual functions keep their places") {
     check_table<T>({S(load_encoder)});
     CHECK(T::kId == std::string_view("gh.encoder_loader.v1"));
     CHECK(gh::kProjects == std::string_view("gh.projects.v1"));
+    CHECK(gh::kFollowsConvolution == std::string_view("gh.follows_convolution.v1"));
   }
   SECTION("Backbone") {
     using T = gh::Backbone;
