@@ -14,6 +14,10 @@ struct GlobalOptions {
   std::vector<std::string> command;  // argv
 };
 
+// Throws gh::Error (invalid_param) when a plugin that --plugin names cannot be used, whether the
+// command needs it or not. Runs no plugin code.
+void require_named_plugins(const GlobalOptions& global);
+
 struct RecipeArguments {
   std::string recipe;
   std::vector<std::string> overrides;

@@ -255,8 +255,9 @@ int main(int argc, char** argv) {
   Arguments arguments;
   arguments.global.command.assign(argv, argv + argc);
   app.add_option("--plugin", arguments.global.plugins,
-                 "Plugin file or directory to look in first; may be repeated. Then "
-                 "GHHOST_PLUGIN_PATH, the user's directory and the bundled plugins.")
+                 "Plugin file, or directory to look in first; may be repeated. A file that cannot "
+                 "be used is an error. Then GHHOST_PLUGIN_PATH, the user's directory and the "
+                 "bundled plugins.")
       ->type_name("PATH")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -272,5 +273,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }
-  return guarded(chosen);
+  return guarded([&] {
+    require_named_plugins(arguments.global);
+    return chosen();
+  });
 }

@@ -4,6 +4,8 @@
 #include "plugins/inspect.hpp"
 #include "plugins/registry.hpp"
 
+#include "gh/error.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -67,6 +69,13 @@ int inspect(const PluginArguments& arguments, const GlobalOptions& global, Inspe
 }
 
 }  // namespace
+
+void require_named_plugins(const GlobalOptions& global) {
+  SearchPath named = default_search_path(global.plugins);
+  std::erase_if(named.places, [](const SearchPath::Place& place) { return !place.argument(); });
+  const std::string problem = Registry(named).refused_by_name();
+  require(problem.empty(), ErrorCode::invalid_param, problem);
+}
 
 int plugins_list_command(const PluginArguments& arguments, const GlobalOptions& global) {
   const Registry registry(default_search_path(global.plugins));

@@ -59,15 +59,16 @@ struct Registry::Impl {
   std::map<std::string, PluginError> refused;  // by SHA-256: a plugin that hangs is waited for once
 
   void scan();
-  PluginFile examine(const fs::path& file, const std::string& origin, std::string& sha256) const;
+  PluginFile examine(const fs::path& file, const SearchPath::Place& place,
+                     std::string& sha256) const;
   void load(const fs::path& file);
   const ComponentInfo* component(std::string_view provided) const;
   OpenedPlugin open(const FileContent& content, const PluginNote& note);
 };
 
-PluginFile Registry::Impl::examine(const fs::path& file, const std::string& origin,
+PluginFile Registry::Impl::examine(const fs::path& file, const SearchPath::Place& place,
                                    std::string& sha256) const {
-  PluginFile found{file, origin, {}, {}, {}};
+  PluginFile found{file, place.origin, place.argument() && file == place.path, {}, {}, {}};
   try {
     const FileContent content = read_checked(file);
     sha256 = content.sha256;
@@ -86,7 +87,7 @@ void Registry::Impl::scan() {
   for (const SearchPath::Place& place : path.places) {
     for (const fs::path& file : plugin_files_in(place)) {
       std::string sha256;
-      PluginFile found = examine(file, place.origin, sha256);
+      PluginFile found = examine(file, place, sha256);
       for (std::size_t i = 0; i < files->size() && !found.error; ++i) {
         const PluginFile& earlier = (*files)[i];
         if (!earlier.usable()) continue;
@@ -171,19 +172,42 @@ std::optional<PluginError> Registry::load(const fs::path& file) {
   }
 }
 
+std::string Registry::refused_by_name() const {
+  std::string text;
+  for (const PluginFile& file : files()) {
+    // The same build given twice is used all the same.
+    const bool again = file.error && file.error->code == Code::duplicate;
+    if (!file.named || file.usable() || again) continue;
+    if (!text.empty()) text += '\n';
+    text += fmt::format("--plugin {} cannot be used: ", file.file.string());
+    text += file.error ? fmt::format("{}: {}", name_of(file.error->code), file.error->message)
+                       : fmt::format(
+                             "{}, given before it, has the same name or one of its "
+                             "components",
+                             file.shadowed_by->string());
+  }
+  return text;
+}
+
 Catalog::Found Registry::find(gh_kind kind, const std::string& id) {
   const std::string wanted = fmt::format("{}/{}", kind_name(kind), id);
   const auto answer = [](const ComponentInfo& c) { return Found{&c.schema, c.validate, {}}; };
   if (const ComponentInfo* c = impl_->component(wanted)) return answer(*c);
+  if (std::string problem = refused_by_name(); !problem.empty())
+    return {nullptr, nullptr, std::move(problem)};
+  // Not the next one instead: a run must not silently use another plugin than it was given.
+  const auto refuse = [&](const PluginError& error) {
+    return Found{nullptr, nullptr,
+                 fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
+                             name_of(error.code), error.message)};
+  };
   for (const PluginFile& file : files()) {
-    if (!file.usable() ||
+    if (!file.note || file.shadowed_by ||
         std::ranges::find(file.note->provides, wanted) == file.note->provides.end())
       continue;
-    // Not the next one instead: a run must not silently use another plugin than the path says.
-    if (const auto error = load(file.file))
-      return {nullptr, nullptr,
-              fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
-                          name_of(error->code), error->message)};
+    if (file.error && file.origin != SearchPath::kArgument) continue;
+    if (file.error) return refuse(*file.error);
+    if (const auto error = load(file.file)) return refuse(*error);
     return answer(*impl_->component(wanted));
   }
   return {nullptr, nullptr, describe_missing(kind, id, provided(kind), files(), impl_->path)};

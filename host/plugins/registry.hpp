@@ -43,6 +43,7 @@ struct LoadedPlugin {
 struct PluginFile {
   std::filesystem::path file;
   std::string origin;                // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
+  bool named = false;                // by --plugin itself, not found in a directory
   std::optional<PluginNote> note;    // as far as it could be read
   std::optional<PluginError> error;  // why it is not used
   // An earlier file of the path has the same name or provides one of its components, so this one is
@@ -88,8 +89,13 @@ class Registry : public Catalog {
   std::optional<PluginError> load(const std::filesystem::path& file);
   const std::vector<LoadedPlugin>& loaded() const;
 
-  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id. Other
-  // files, however broken, do not matter. `schema` stays valid as long as the registry.
+  // Why files that --plugin names cannot be used, a paragraph each; "" when all can be. While there
+  // is one, find() finds nothing: who names a file means this one or none.
+  std::string refused_by_name() const;
+
+  // Catalog: loads, on first use, the first plugin on the path whose note provides kind/id. Files
+  // that merely lie on the path, however broken, do not matter. `schema` stays valid as long as the
+  // registry.
   Found find(gh_kind kind, const std::string& id) override;
 
   // Ids of that kind that some usable file provides, sorted.

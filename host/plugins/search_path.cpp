@@ -1,5 +1,7 @@
 #include "plugins/search_path.hpp"
 
+#include "gh/error.hpp"
+
 #include <sys/auxv.h>
 
 #include <algorithm>
@@ -55,8 +57,11 @@ std::optional<fs::path> user_directory() {
 
 SearchPath default_search_path(const std::vector<std::string>& plugin_arguments) {
   SearchPath path;
-  for (const std::string& argument : plugin_arguments)
-    add(path, fs::absolute(argument), "--plugin");
+  for (const std::string& argument : plugin_arguments) {
+    require(!argument.empty(), ErrorCode::invalid_param,
+            "--plugin \"\": expected a plugin file or a directory");
+    add(path, fs::absolute(argument), SearchPath::kArgument);
+  }
   if (const auto list = environment("GHHOST_PLUGIN_PATH"))
     add_list(path, *list, "GHHOST_PLUGIN_PATH");
   if (const auto user = user_directory()) add(path, *user, "user");
@@ -75,7 +80,7 @@ std::vector<fs::path> plugin_files_in(const SearchPath::Place& place) {
   std::error_code error;
   if (!fs::is_directory(place.path, error)) {
     // What was named outright must be answered for, even when it is not there.
-    const bool named = place.origin == "--plugin" || place.path.extension() == ".so";
+    const bool named = place.argument() || place.path.extension() == ".so";
     return named || fs::exists(place.path, error) ? std::vector{place.path}
                                                   : std::vector<fs::path>{};
   }
@@ -83,6 +88,7 @@ std::vector<fs::path> plugin_files_in(const SearchPath::Place& place) {
   std::vector<fs::path> files;
   for (fs::directory_iterator it(place.path, error), end; !error && it != end; it.increment(error))
     if (it->path().extension() == ".so") files.push_back(it->path());
+  if (error && place.argument()) return {place.path};
   std::ranges::sort(files);
   return files;
 }

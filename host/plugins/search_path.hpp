@@ -3,15 +3,18 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gh::host {
 
 // In order; the first file that provides a component wins. Absolute; never the working directory.
 struct SearchPath {
+  static constexpr std::string_view kArgument = "--plugin";
   struct Place {
     std::filesystem::path path;  // a directory, or one file
-    std::string origin;          // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
+    std::string origin;          // kArgument, "GHHOST_PLUGIN_PATH", "user", "bundled"
+    bool argument() const { return origin == kArgument; }
   };
   std::vector<Place> places;
   std::vector<std::string> ignored;  // what was not taken and why, for messages
@@ -23,7 +26,8 @@ struct SearchPath {
 SearchPath default_search_path(const std::vector<std::string>& plugin_arguments);
 
 // The plugin files of a place, sorted by name: every *.so of a directory, whatever it turns out to
-// be, or the file itself. A directory that does not exist has none.
+// be, or the file itself. A directory that does not exist has none, unless it is an argument: that
+// one must be answered for.
 std::vector<std::filesystem::path> plugin_files_in(const SearchPath::Place& place);
 
 }  // namespace gh::host

@@ -124,3 +124,56 @@ TEST_CASE("a plugin that was refused shadows nobody") {
   CHECK(registry.files()[0].error->code == Code::unsafe_permissions);
   CHECK(registry.files()[1].usable());
 }
+
+TEST_CASE("a file that --plugin names is used, or nothing is") {
+  const Enclosure here;
+  const fs::path good = here.copy(animal("good"), "good.so");
+  const auto beside_good = [&](const fs::path& named) {
+    SearchPath path = places({good});
+    path.places.insert(path.places.begin(), {named, std::string(SearchPath::kArgument)});
+    return path;
+  };
+  const fs::path broken = here.write("broken.so", "no plugin");
+  for (const fs::path& named : {broken, here / "absent.so", here / "no_such_directory"}) {
+    INFO(named);
+    Registry registry(beside_good(named));
+    CHECK_THAT(
+        registry.refused_by_name(),
+        Contains("--plugin " + named.string() + " cannot be used: ") && Contains("expected "));
+    const Catalog::Found found = registry.find(GH_KIND_STRUCTURE, "zoo_cross");
+    CHECK(found.schema == nullptr);
+    CHECK_THAT(found.problem, Contains(named.string()));
+    CHECK(registry.loaded().empty());
+  }
+  Registry registry(beside_good(animal("sound")));
+  CHECK(registry.refused_by_name() == "");
+  CHECK(registry.find(GH_KIND_STRUCTURE, "zoo_cross").schema != nullptr);
+}
+
+TEST_CASE("of two named files that provide one component neither is quietly left out") {
+  const std::string named(SearchPath::kArgument);
+  SearchPath path;
+  path.places = {{animal("usurper"), named}, {animal("good"), named}};
+  CHECK_THAT(Registry(path).refused_by_name(),
+             Contains(animal("good").string()) && Contains(animal("usurper").string()));
+  // The same build twice is no question of which.
+  const Enclosure here;
+  path.places = {{animal("good"), named}, {here.copy(animal("good"), "again.so"), named}};
+  CHECK(Registry(path).refused_by_name() == "");
+}
+
+TEST_CASE("a refused file of a given directory answers for its components, and for no others") {
+  const Enclosure here;
+  fs::create_directory(here / "given");
+  here.copy(animal("old_cross"), "given/old.so");
+  here.write("given/broken.so", "no plugin");
+  here.copy(animal("good"), "good.so");
+  SearchPath path = places({here / "good.so"});
+  path.places.insert(path.places.begin(), {here / "given", std::string(SearchPath::kArgument)});
+  Registry registry(path);
+  CHECK(registry.refused_by_name() == "");
+  const Catalog::Found found = registry.find(GH_KIND_STRUCTURE, "zoo_cross");
+  CHECK(found.schema == nullptr);
+  CHECK_THAT(found.problem, Contains("given/old.so") && Contains("1.13.1"));
+  CHECK(registry.find(GH_KIND_ALLOCATOR, "zoo_softmax").schema != nullptr);
+}
