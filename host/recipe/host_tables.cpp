@@ -25,6 +25,9 @@ constexpr Param kRoot[] = {
     gh::integer("seed", "0", "seed of everything random").at_least(0),
     gh::texts("include", nullptr, "recipes this one builds on, relative to it; its own keys win")
         .optional(),
+    gh::texts("without", nullptr,
+              "tables and keys of included recipes that are left out, as in \"harmonize\"")
+        .optional(),
 };
 
 constexpr Param kLongtail[] = {

@@ -1,5 +1,6 @@
 #include "recipe/include.hpp"
 
+#include "recipe/merge.hpp"
 #include "recipe/toml.hpp"
 
 #include <fmt/format.h>
@@ -46,20 +47,6 @@ std::string read_text(const fs::path& file, std::string& text) {
   return "";
 }
 
-// `over` wins. Tables merge key by key; lists and everything else are replaced whole.
-void merge(Table& base, Table over) {
-  for (Entry& e : over.entries()) {
-    Value* below = base.find(e.key);
-    Table* both = below ? below->as<Table>() : nullptr;
-    if (!both || !e.value.as<Table>()) {
-      base.set(e.key, std::move(e.value), std::move(e.source));
-      continue;
-    }
-    below->source = e.value.source;
-    merge(*both, std::move(*e.value.as<Table>()));
-  }
-}
-
 class Reader {
  public:
   explicit Reader(Diagnostics& out) : out_(out) {}
@@ -90,8 +77,10 @@ class Reader {
     Table merged = included_by(file, *own);
     open_.pop_back();
     names_.pop_back();
+    leave_out(*own, merged);
     own->erase("include");
-    merge(merged, std::move(*own));
+    own->erase("without");
+    lay_over(merged, std::move(*own));
     return merged;
   }
 
@@ -110,13 +99,49 @@ class Reader {
     for (const Value& element : *list) {
       const std::string* name = element.as<std::string>();
       if (name && !name->empty()) {
-        merge(merged, read(beside(file, *name), element.source));
+        lay_over(merged, read(beside(file, *name), element.source));
         continue;
       }
       stop(element.source, fmt::format("expected the path of a recipe, got {}",
                                        name ? "the string \"\"" : kind_of(element)));
     }
     return merged;
+  }
+
+  // Takes out of the included recipes what this one does `without`.
+  void leave_out(const Table& own, Table& merged) {
+    const Value* without = own.find("without");
+    if (!without || broken_) return;
+    const Array* list = without->as<Array>();
+    if (!list) {
+      broken_ = true;
+      out_.error(without->source, "without",
+                 fmt::format("expected a list of strings, got {}", kind_of(*without)));
+      return;
+    }
+    for (const Value& element : *list) {
+      const std::string* path = element.as<std::string>();
+      if (path && remove_path(merged, *path)) continue;
+      broken_ = true;
+      out_.error(element.source, "without",
+                 path ? fmt::format("the included recipes have no table or key '{}'", *path)
+                      : fmt::format("expected a table or key of the included recipes, as in "
+                                    "\"harmonize\", got {}",
+                                    kind_of(element)));
+    }
+  }
+
+  static bool remove_path(Table& table, const std::string& path) {
+    const std::size_t dot = path.find('.');
+    if (dot == std::string::npos) return table.erase(path);
+    Value* below = table.find(path.substr(0, dot));
+    return below && below->as<Table>() && remove_path(*below->as<Table>(), path.substr(dot + 1));
+  }
+
+  void lay_over(Table& base, Table over) {
+    merge(base, std::move(over), "", [&](const Replaced& replaced) {
+      out_.warning(replaced.source, replaced.path, describe(replaced));
+    });
   }
 
   Table stop(const Source& where, const std::string& message) {

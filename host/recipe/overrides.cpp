@@ -1,6 +1,7 @@
 #include "recipe/overrides.hpp"
 
 #include "recipe/host_tables.hpp"
+#include "recipe/merge.hpp"
 #include "recipe/toml.hpp"
 
 #include <fmt/format.h>
@@ -74,7 +75,7 @@ class OverrideParser {
     }
     if (equals == std::string::npos)
       return refuse(at(begin), key, "expected key=value, +key=value to add or ~key to remove");
-    if (o.path.front() == "include")
+    if (o.path.front() == "include" || o.path.front() == "without")
       return refuse(at(begin), key,
                     "files are included before overrides apply; include them in a recipe");
     return with_value(std::move(o), key, equals + 1);
@@ -213,6 +214,11 @@ class Applier {
     if (o.action == Action::add && existing)
       return refuse(o, fmt::format("is set already{}; write {} to replace it",
                                    place(existing->source), o.text.substr(1)));
+    if (name == "id")
+      begin_anew_if_other(table, o.value, o.prefix(o.path.size() - 1),
+                          [&](const Replaced& replaced) {
+                            out_.warning(o.key_source, replaced.path, describe(replaced));
+                          });
     table.set(name, std::move(o.value), o.key_source);
   }
 

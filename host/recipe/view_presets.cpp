@@ -1,5 +1,6 @@
 #include "recipe/view_presets.hpp"
 
+#include "recipe/merge.hpp"
 #include "recipe/toml.hpp"
 
 #include "gh/error.hpp"
@@ -149,26 +150,16 @@ constexpr std::string_view kGroupKeys[] = {"count",    "size",  "flip",   "grays
                                            "noise",    "crop",  "jitter", "blur",
                                            "solarize", "boost", "cutout", "normalize"};
 
+// What a preset's operation loses to another one is not worth a word: nobody wrote it.
 void merge(Value& into, const Value& from) {
   Table* old = into.as<Table>();
   const Table* given = from.as<Table>();
-  const auto id_of = [](const Table* table) {
-    const Value* id = table ? table->find("id") : nullptr;
-    return id ? id->as<std::string>() : nullptr;
-  };
-  const std::string *old_id = id_of(old), *id = id_of(given);
-  const bool another_thing = old_id && id && *old_id != *id;
-  if (!old || !given || another_thing) {
+  if (!old || !given) {
     into = from;
     return;
   }
   into.source = from.source;
-  for (const Entry& e : given->entries()) {
-    if (Value* existing = old->find(e.key))
-      merge(*existing, e.value);
-    else
-      old->set(e.key, e.value, e.source);
-  }
+  host::merge(*old, *given, "", {});
 }
 
 void merge_key(Value& group, const Entry& entry) {

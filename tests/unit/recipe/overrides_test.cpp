@@ -146,15 +146,6 @@ TEST_CASE("a date is no string, not even on the command line") {
   CHECK_THAT(only(loaded.out).message, Contains("date"));
 }
 
-TEST_CASE("swapping a plugin on the command line names the keys left over in the file") {
-  const Loaded loaded = load(kFull, {"method.id=barlow"});
-  CHECK(loaded.out.error_count() == 2);
-  CHECK_THAT(summary(loaded.out), Contains("method.temperature: unknown key of ssl 'barlow'"));
-  CHECK(load(kFull, {"method.id=barlow", "~method.temperature", "~method.projector"})
-            .out.all()
-            .empty());
-}
-
 TEST_CASE("a relative path on the command line is the shell's") {
   const Loaded loaded = load(kFull, {"data.root=images"});
   CHECK(loaded.recipe.text("data.root") == (std::filesystem::current_path() / "images").string());

@@ -36,6 +36,7 @@ inline constexpr Param kBarlow[] = {
     gh::real("lambda", "5e-3", "weight of the off-diagonal").at_least(0),
     gh::text("note", "plain", "free text"),
 };
+inline constexpr Param kWarm[] = {gh::real("temperature", "0.7", "of another kind").above(0)};
 inline constexpr Param kQueued[] = {gh::integer("queue", "64", "negatives kept").at_least(1)};
 inline constexpr Param kEtf[] = {
     gh::integer("points", nullptr, "points of the structure").at_least(2)};
@@ -44,16 +45,19 @@ inline constexpr Param kSinkhorn[] = {
     gh::real("epsilon", "0.05", "entropy").above(0),
 };
 inline constexpr Param kKnn[] = {gh::integer("k", "20", "neighbours").at_least(1)};
+inline constexpr Param kOtherKnn[] = {gh::integer("k", "5", "neighbours").at_least(1)};
 inline constexpr Param kGreedy[] = {gh::real("longtail", "1.0", "a key that is the host's")};
 
 class FakeCatalog : public Catalog {
  public:
   FakeCatalog() {
     add(GH_KIND_DATASET, "toy", read_schema(kToy));
+    add(GH_KIND_DATASET, "other", {});
     add(GH_KIND_DATASET, "greedy", read_schema(kGreedy));
     add(GH_KIND_BACKBONE, "mlp", read_schema(kMlp));
     add(GH_KIND_SSL, "simclr", read_schema(kSimclr));
     add(GH_KIND_SSL, "barlow", read_schema(kBarlow));
+    add(GH_KIND_SSL, "warm", read_schema(kWarm));
     add(GH_KIND_SSL, "queued", read_schema(kQueued), [](const void* params, void* complaints) {
       if (static_cast<const Params*>(params)->integer("queue") % 2 == 0) return;
       static_cast<Complaints*>(complaints)->add("queue", "must be even");
@@ -64,6 +68,7 @@ class FakeCatalog : public Catalog {
     add(GH_KIND_STRUCTURE, "etf", read_schema(kEtf));
     add(GH_KIND_ALLOCATOR, "sinkhorn", read_schema(kSinkhorn));
     add(GH_KIND_EVALUATOR, "knn", read_schema(kKnn));
+    add(GH_KIND_EVALUATOR, "other_knn", read_schema(kOtherKnn));
   }
 
   Found find(gh_kind kind, const std::string& id) override {

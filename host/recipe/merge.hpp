@@ -1,0 +1,36 @@
+// How one table is laid over another: included recipes, overrides and presets follow one rule. Used
+// inside this room only.
+#pragma once
+
+#include "recipe/value.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gh::host {
+
+// A table that started empty because its `id` changed.
+struct Replaced {
+  std::string path;            // of the table
+  std::string old_id, id;      // what it was, what it is
+  std::vector<Entry> dropped;  // keys of the old one, `id` apart; never empty
+  Source source;               // of the new id
+};
+using OnReplaced = std::function<void(const Replaced&)>;
+
+// `over` wins. Tables merge key by key, lists and everything else are replaced whole. A table whose
+// `id` changes starts empty: keys belong to the component they were written for. Where the layout
+// has a default id, a table without one has that. `path` is that of the tables; `told` may be
+// empty.
+void merge(Table& base, Table over, const std::string& path, const OnReplaced& told);
+
+// Empties `table` when `id` is not what it has, and tells.
+void begin_anew_if_other(Table& table, const Value& id, const std::string& path,
+                         const OnReplaced& told);
+
+// "is now 'b'; what was written for 'a' is dropped: x (base.toml:3), y (base.toml:4)".
+std::string describe(const Replaced& replaced);
+
+}  // namespace gh::host
