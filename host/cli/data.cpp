@@ -6,6 +6,7 @@
 #include "data/preview.hpp"
 #include "report/preview_page.hpp"
 #include "run/run_directory.hpp"
+#include "run/standard_streams.hpp"
 #include "train/components.hpp"
 #include "train/plan.hpp"
 
@@ -32,7 +33,7 @@ struct LoadedRecipe {
 std::optional<LoadedRecipe> load(const DataArguments& arguments, Registry& registry) {
   Diagnostics diagnostics;
   Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
-  fmt::print(stderr, "{}", diagnostics.text());
+  print_message("{}", diagnostics.text());
   if (diagnostics.has_errors()) return std::nullopt;
   TrainPlan plan = read_plan(recipe);
   Made<Dataset> dataset = make_dataset(recipe, registry);
@@ -74,50 +75,50 @@ void print_classes(const SampleSet& set) {
   const int64_t* first = counts.data_ptr<int64_t>();
   const auto [low, high] = std::minmax_element(first, first + counts.numel());
   if (*low == *high) {
-    fmt::print("  {} classes of {} samples each\n", counts.numel(), *low);
+    print_result("  {} classes of {} samples each\n", counts.numel(), *low);
     return;
   }
-  fmt::print("  {} classes of {} … {} samples, imbalance ratio {}\n", counts.numel(), *low, *high,
-             *low > 0
-                 ? fmt::format("{:.4g}", static_cast<double>(*high) / static_cast<double>(*low))
-                 : "infinite: a class is empty");
-  fmt::print("{}", class_histogram(counts, set.class_names()));
+  print_result("  {} classes of {} … {} samples, imbalance ratio {}\n", counts.numel(), *low, *high,
+               *low > 0
+                   ? fmt::format("{:.4g}", static_cast<double>(*high) / static_cast<double>(*low))
+                   : "infinite: a class is empty");
+  print_result("{}", class_histogram(counts, set.class_names()));
 }
 
 std::string with_name(const std::string& fingerprint, std::string_view known) {
   return known.empty() ? fingerprint : fmt::format("{} ({})", fingerprint, known);
 }
 
-void print(const SampleSet& set, const DataFindings& found, bool read) {
-  fmt::print("{}: {} samples{}\n", set.name(), set.size(), set.in_memory() ? ", in memory" : "");
-  fmt::print("  fingerprint {}\n", with_name(set.fingerprint(), known_set(set.fingerprint())));
+void print_split(const SampleSet& set, const DataFindings& found, bool read) {
+  print_result("{}: {} samples{}\n", set.name(), set.size(), set.in_memory() ? ", in memory" : "");
+  print_result("  fingerprint {}\n", with_name(set.fingerprint(), known_set(set.fingerprint())));
   if (set.chosen().defined())
-    fmt::print("  choice {}\n",
-               with_name(set.chosen_fingerprint(), known_set(set.chosen_pattern())));
+    print_result("  choice {}\n",
+                 with_name(set.chosen_fingerprint(), known_set(set.chosen_pattern())));
   print_classes(set);
   if (!read || !set.pictures()) return;
   if (found.smallest_side < found.largest_side)
-    fmt::print("  sides of {} … {} pixels, {:.0f} pixels a picture on average\n",
-               found.smallest_side, found.largest_side, found.mean_pixels);
+    print_result("  sides of {} … {} pixels, {:.0f} pixels a picture on average\n",
+                 found.smallest_side, found.largest_side, found.mean_pixels);
   else if (found.largest_side > 0)
-    fmt::print("  {0} × {0} pixels\n", found.largest_side);
+    print_result("  {0} × {0} pixels\n", found.largest_side);
   if (found.unreadable.empty()) {
-    fmt::print("  every sample can be read\n");
+    print_result("  every sample can be read\n");
     return;
   }
-  fmt::print("  {} of {} samples cannot be read:\n", found.unreadable.size(), set.size());
+  print_result("  {} of {} samples cannot be read:\n", found.unreadable.size(), set.size());
   for (std::size_t i = 0; i < std::min(kShownReasons, found.unreadable.size()); ++i)
-    fmt::print("    {}\n", found.unreadable[i]);
+    print_result("    {}\n", found.unreadable[i]);
   if (found.unreadable.size() > kShownReasons)
-    fmt::print("    … and {} more; --json lists all\n", found.unreadable.size() - kShownReasons);
+    print_result("    … and {} more; --json lists all\n", found.unreadable.size() - kShownReasons);
 }
 
 DataFindings read_with_progress(const SampleSet& set, int threads) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   DataFindings found = read_everything(set, threads, [&](int64_t done) {
-    if (terminal) fmt::print(stderr, "\r{}: reading {} of {}", set.name(), done, set.size());
+    if (terminal) print_message("\r{}: reading {} of {}", set.name(), done, set.size());
   });
-  if (terminal) fmt::print(stderr, "\r\x1b[2K");
+  if (terminal) print_message("\r\x1b[2K");
   return found;
 }
 
@@ -139,9 +140,9 @@ int data_check_command(const DataArguments& arguments, const GlobalOptions& glob
     if (arguments.json)
       json.push_back(describe(set, found));
     else
-      print(set, found, !arguments.quick);
+      print_split(set, found, !arguments.quick);
   }
-  if (arguments.json) fmt::print("{}\n", json.dump(2));
+  if (arguments.json) print_result("{}\n", json.dump(2));
   return sound ? kOk : kBadData;
 }
 
@@ -162,7 +163,7 @@ int data_preview_command(const DataArguments& arguments, const GlobalOptions& gl
   if (plan.reads_weights()) lead += fmt::format(", boosted with weight {}", arguments.weight);
   const std::filesystem::path out = std::filesystem::absolute(arguments.out);
   write_file_atomically(out, preview_page("Views: " + loaded->plan.name, lead, rows));
-  fmt::print("{}\n", out.string());
+  print_result("{}\n", out.string());
   return kOk;
 }
 

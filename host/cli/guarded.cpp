@@ -1,6 +1,7 @@
 #include "cli/guarded.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "run/standard_streams.hpp"
 #include "train/components.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,7 @@ namespace gh::host {
 namespace {
 
 int report(std::string_view message, int code) {
-  fmt::print(stderr, "ghhost: {}\n", message);
+  print_message("ghhost: {}\n", message);
   return code;
 }
 
@@ -21,7 +22,7 @@ int guarded(const std::function<int()>& work) {
   try {
     return work();
   } catch (const RecipeRefused& refused) {
-    fmt::print(stderr, "{}", refused.diagnostics().text());
+    print_message("{}", refused.diagnostics().text());
     return kBadRecipe;
   } catch (const Error& error) {
     return report(error.what(), exit_code_for(error.code()));
@@ -29,7 +30,16 @@ int guarded(const std::function<int()>& work) {
     return report("out of memory", kRunFailed);
   } catch (const std::exception& error) {
     return report(error.what(), kRunFailed);
+  } catch (...) {
+    return report("an exception of unknown type", kInternal);
   }
+}
+
+int checked_output(int code) {
+  const std::string lost = finish_output();
+  if (lost.empty()) return code;
+  const int reported = report("cannot write to standard output: " + lost, kIo);
+  return code == kOk ? reported : code;
 }
 
 }  // namespace gh::host

@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/guarded.hpp"
+#include "run/standard_streams.hpp"
 #include "train/caching_allocator.hpp"
 
 #include <CLI/CLI.hpp>
@@ -242,6 +243,7 @@ void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   install_caching_allocator();
   CLI::App app{
       "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
@@ -268,13 +270,16 @@ int main(int argc, char** argv) {
   add_plugin_commands(app, arguments, chosen);
   add_report_commands(app, arguments, chosen);
   add_other_commands(app, arguments, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
-  return guarded([&] {
-    require_named_plugins(arguments.global);
-    return chosen();
-  });
+  const auto parse_and_run = [&]() -> int {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? kOk : kUsage;
+    }
+    return guarded([&] {
+      require_named_plugins(arguments.global);
+      return chosen();
+    });
+  };
+  return checked_output(parse_and_run());
 }

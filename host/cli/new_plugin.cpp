@@ -3,6 +3,7 @@
 #include "cli/exit_codes.hpp"
 #include "recipe/recipe.hpp"
 #include "run/run_directory.hpp"
+#include "run/standard_streams.hpp"
 
 #include "gh/error.hpp"
 
@@ -79,17 +80,17 @@ void copy_filled(const fs::path& from, const fs::path& to, const NewPluginArgume
 int new_plugin_command(const NewPluginArguments& arguments) {
   gh_kind kind;
   if (!kind_from_name(arguments.kind, kind)) {
-    fmt::print(stderr,
-               "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
-               "dataset, backbone and evaluator\n",
-               arguments.kind);
+    print_message(
+        "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
+        "dataset, backbone and evaluator\n",
+        arguments.kind);
     return kUsage;
   }
   if (!is_plugin_name(arguments.name)) {
-    fmt::print(stderr,
-               "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
-               "with a letter\n",
-               arguments.name);
+    print_message(
+        "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
+        "with a letter\n",
+        arguments.name);
     return kUsage;
   }
   const fs::path source = template_directory();
@@ -104,13 +105,13 @@ int new_plugin_command(const NewPluginArguments& arguments) {
   const fs::path prefix = program_prefix();
   fs::path shown = fs::proximate(target);
   if (shown.string().starts_with("..")) shown = target;
-  fmt::print(
+  print_result(
       "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
       "  ghhost plugins check {1}/build/{2}.so\n"
       "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
       target.string(), shown.string(), arguments.name, prefix.string());
   if (prefix_has_no_sdk(prefix))
-    fmt::print(
+    print_result(
         "This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` "
         "and use that prefix.\n",
         prefix.string());

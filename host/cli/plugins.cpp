@@ -3,6 +3,7 @@
 #include "cli/exit_codes.hpp"
 #include "plugins/inspect.hpp"
 #include "plugins/registry.hpp"
+#include "run/standard_streams.hpp"
 
 #include "gh/error.hpp"
 
@@ -36,35 +37,36 @@ void print_list(const Registry& registry) {
     if (file.note) width = std::max(width, file.note->name.size());
   for (const PluginFile& file : registry.files()) {
     if (file.error) {
-      fmt::print("refused  {}\n         {}: {}\n", file.file.string(), name_of(file.error->code),
-                 file.error->message);
+      print_result("refused  {}\n         {}: {}\n", file.file.string(), name_of(file.error->code),
+                   file.error->message);
       continue;
     }
-    fmt::print("{}{:<{}}  {:<8}  {}  ({})\n", file.shadowed_by ? "shadowed " : "", file.note->name,
-               width, file.note->version, fmt::join(file.note->provides, ", "), file.origin);
-    if (file.shadowed_by) fmt::print("         {} comes first\n", file.shadowed_by->string());
+    print_result("{}{:<{}}  {:<8}  {}  ({})\n", file.shadowed_by ? "shadowed " : "",
+                 file.note->name, width, file.note->version, fmt::join(file.note->provides, ", "),
+                 file.origin);
+    if (file.shadowed_by) print_result("         {} comes first\n", file.shadowed_by->string());
   }
-  fmt::print("\nLooked in:\n");
+  print_result("\nLooked in:\n");
   for (const SearchPath::Place& place : registry.search_path().places)
-    fmt::print("  {}  ({})\n", place.path.string(), place.origin);
+    print_result("  {}  ({})\n", place.path.string(), place.origin);
 }
 
 int inspect(const PluginArguments& arguments, const GlobalOptions& global, InspectDepth depth) {
   const PluginReport report =
       inspect_in_child(default_search_path(global.plugins), arguments.what, depth);
   if (arguments.json) {
-    fmt::print("{}\n", report.json);
+    print_result("{}\n", report.json);
     return report.ok() ? kOk : kBadRecipe;
   }
   if (report.error) {
-    fmt::print(stderr, "{}: {}: {}\n", report.file.empty() ? arguments.what : report.file.string(),
-               name_of(report.error->code), report.error->message);
-    for (const std::string& violation : report.violations) fmt::print(stderr, "  {}\n", violation);
+    print_message("{}: {}: {}\n", report.file.empty() ? arguments.what : report.file.string(),
+                  name_of(report.error->code), report.error->message);
+    for (const std::string& violation : report.violations) print_message("  {}\n", violation);
     return kBadRecipe;
   }
-  if (depth == InspectDepth::info) fmt::print("{}", report.text);
-  for (const std::string& remark : report.remarks) fmt::print("note: {}\n", remark);
-  if (depth == InspectDepth::check) fmt::print("{}: ok\n", report.file.string());
+  if (depth == InspectDepth::info) print_result("{}", report.text);
+  for (const std::string& remark : report.remarks) print_result("note: {}\n", remark);
+  if (depth == InspectDepth::check) print_result("{}: ok\n", report.file.string());
   return kOk;
 }
 
@@ -85,7 +87,7 @@ int plugins_list_command(const PluginArguments& arguments, const GlobalOptions& 
   }
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const PluginFile& file : registry.files()) out.push_back(to_json(file));
-  fmt::print("{}\n", out.dump(2));
+  print_result("{}\n", out.dump(2));
   return kOk;
 }
 

@@ -5,6 +5,7 @@
 #include "report/paper_table.hpp"
 #include "run/environment.hpp"
 #include "run/run_directory.hpp"
+#include "run/standard_streams.hpp"
 
 #include <fmt/format.h>
 
@@ -17,12 +18,12 @@ int write_pages(const ReportArguments& arguments) {
   const std::vector<std::filesystem::path> runs(arguments.runs.begin(), arguments.runs.end());
   if (runs.size() == 1 && arguments.out.empty()) {
     write_report(runs[0]);
-    fmt::print("{}\n", (runs[0] / "report.html").string());
+    print_result("{}\n", (runs[0] / "report.html").string());
     return kOk;
   }
   const std::filesystem::path out = arguments.out.empty() ? "comparison.html" : arguments.out;
   write_comparison(runs, out);
-  fmt::print("{}\n", out.string());
+  print_result("{}\n", out.string());
   return kOk;
 }
 
@@ -31,7 +32,7 @@ int write_pages(const ReportArguments& arguments) {
 int report_command(const ReportArguments& arguments) {
   if (arguments.format == "html") {
     if (!arguments.mean) return write_pages(arguments);
-    fmt::print(stderr, "ghhost: --mean is for tables; add --format markdown or latex\n");
+    print_message("ghhost: --mean is for tables; add --format markdown or latex\n");
     return kUsage;
   }
   std::vector<RunRecord> runs;
@@ -40,22 +41,22 @@ int report_command(const ReportArguments& arguments) {
       table_text(runs, arguments.format == "latex" ? TableStyle::latex : TableStyle::markdown,
                  arguments.mean ? Seeds::averaged : Seeds::listed);
   if (arguments.out.empty()) {
-    fmt::print("{}", text);
+    print_result("{}", text);
     return kOk;
   }
   write_file_atomically(arguments.out, text);
-  fmt::print("{}\n", arguments.out);
+  print_result("{}\n", arguments.out);
   return kOk;
 }
 
 int version_command(bool json) {
   const nlohmann::ordered_json environment = describe_environment();
   if (json) {
-    fmt::print("{}\n", environment.dump(2));
+    print_result("{}\n", environment.dump(2));
     return kOk;
   }
   for (const auto& [key, value] : environment.items())
-    fmt::print("{:<10}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+    print_result("{:<10}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   return kOk;
 }
 

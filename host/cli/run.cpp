@@ -6,6 +6,7 @@
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
 #include "report/run_record.hpp"
+#include "run/standard_streams.hpp"
 #include "train/session.hpp"
 
 #include "gh/error.hpp"
@@ -52,12 +53,12 @@ int show_outcome(const RunOutcome& outcome, bool json) {
     const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
                                         {"directory", outcome.directory.string()},
                                         {"report", report.string()}};
-    fmt::print("{}\n", out.dump(2));
+    print_result("{}\n", out.dump(2));
   } else {
-    fmt::print("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
+    print_result("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
     if (outcome.interrupted)
-      fmt::print("Stopped by a signal with everything saved. Go on with: ghhost resume {}\n",
-                 outcome.directory.string());
+      print_result("Stopped by a signal with everything saved. Go on with: ghhost resume {}\n",
+                   outcome.directory.string());
   }
   return outcome.interrupted ? kInterrupted : kOk;
 }
@@ -68,7 +69,7 @@ int run_command(const RecipeArguments& arguments, const GlobalOptions& global) {
   Registry registry(default_search_path(global.plugins));
   Diagnostics diagnostics;
   const Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
-  fmt::print(stderr, "{}", diagnostics.text());
+  print_message("{}", diagnostics.text());
   if (diagnostics.has_errors()) return kBadRecipe;
   return show_outcome(
       run_recipe(recipe, registry,
@@ -98,7 +99,7 @@ int eval_command(const EvalArguments& arguments, const GlobalOptions& global) {
   Diagnostics diagnostics;
   const Recipe recipe = load_recipe(run ? recipe_of(arguments.what) : arguments.what,
                                     arguments.overrides, registry, diagnostics);
-  fmt::print(stderr, "{}", diagnostics.text());
+  print_message("{}", diagnostics.text());
   if (diagnostics.has_errors()) return kBadRecipe;
   return show_outcome(evaluate_run(recipe, registry,
                                    {.run = run ? fs::path(arguments.what) : fs::path(),
@@ -115,15 +116,15 @@ int export_command(const ExportArguments& arguments, const GlobalOptions& global
   const std::filesystem::path run = arguments.run;
   const std::filesystem::path out =
       arguments.out.empty() ? run / "encoder.safetensors" : std::filesystem::path(arguments.out);
-  fmt::print("{}\n",
-             export_run(recipe, registry, run, arguments.best ? Which::best : Which::newest, out));
+  print_result(
+      "{}\n", export_run(recipe, registry, run, arguments.best ? Which::best : Which::newest, out));
   return kOk;
 }
 
 int replay_command(const std::string& run, const GlobalOptions& global) {
   Registry registry(default_search_path(global.plugins));
   const ReplayOutcome outcome = replay_run(recipe_of_run(run, registry), registry, run);
-  fmt::print("{}\n", outcome.text);
+  print_result("{}\n", outcome.text);
   return outcome.same ? kOk : kRunFailed;
 }
 
@@ -134,11 +135,11 @@ int check_command(const RecipeArguments& arguments, const GlobalOptions& global)
   const bool ok = !diagnostics.has_errors();
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};
-    fmt::print("{}\n", out.dump(2));
+    print_result("{}\n", out.dump(2));
   } else {
-    fmt::print(stderr, "{}", diagnostics.text());
-    if (ok && arguments.resolved) fmt::print("{}", to_toml(recipe.resolved));
-    if (ok && !arguments.resolved) fmt::print("{}: ok\n", arguments.recipe);
+    print_message("{}", diagnostics.text());
+    if (ok && arguments.resolved) print_result("{}", to_toml(recipe.resolved));
+    if (ok && !arguments.resolved) print_result("{}: ok\n", arguments.recipe);
   }
   return ok ? kOk : kBadRecipe;
 }
@@ -146,8 +147,8 @@ int check_command(const RecipeArguments& arguments, const GlobalOptions& global)
 int keys_command() {
   for (const HostTable& table : host_tables()) {
     if (!table.path.empty())
-      fmt::print(fmt::runtime(table.list ? "[[{}]]  " : "[{}]  "), table.path);
-    fmt::print("# {}\n{}\n", table.doc, schema_as_toml(table.schema, ""));
+      print_result("{}{}{}  ", table.list ? "[[" : "[", table.path, table.list ? "]]" : "]");
+    print_result("# {}\n{}\n", table.doc, schema_as_toml(table.schema, ""));
   }
   return kOk;
 }

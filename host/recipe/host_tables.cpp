@@ -19,6 +19,10 @@ constexpr Param one_or_more_of(Param list, const char* choices) {
   return list;
 }
 
+// Far beyond use, and small enough for products of them to be counted.
+constexpr double kMostEpochs = 1'000'000;
+constexpr double kMostSamples = 1 << 20;  // of a batch
+
 constexpr Param kRoot[] = {
     gh::text("name", nullptr, "name of the run; the file's name without extension if left out")
         .optional(),
@@ -38,7 +42,10 @@ constexpr Param kLongtail[] = {
         .at_least(1)
         .optional(),
     gh::real("alpha", "1.0", "pareto: exponent of the tail").above(0),
-    gh::integers("counts", nullptr, "counts: samples to keep of each class").at_least(1).optional(),
+    gh::integers("counts", nullptr, "counts: samples to keep of each class")
+        .at_least(1)
+        .at_most(1e12)
+        .optional(),
     gh::path("file", nullptr,
              "file: positions to keep, as .npy, as .json such as a run's data.json, or one a line")
         .optional(),
@@ -65,8 +72,8 @@ constexpr Param kGroup[] = {
 };
 constexpr const char* kForEveryGroup = "for every group; tables of a group may stand here likewise";
 constexpr Param kSpreadKeys[] = {
-    gh::integer("count", nullptr, kForEveryGroup).optional(),
-    gh::integer("size", nullptr, kForEveryGroup).optional(),
+    gh::integer("count", nullptr, kForEveryGroup).at_most(64).optional(),
+    gh::integer("size", nullptr, kForEveryGroup).at_most(4096).optional(),
     gh::real("flip", nullptr, kForEveryGroup).optional(),
     gh::real("grayscale", nullptr, kForEveryGroup).optional(),
     gh::real("noise", nullptr, kForEveryGroup).optional(),
@@ -90,12 +97,14 @@ constexpr Param kRandomResized[] = {
 constexpr Param kCentre[] = {
     gh::integer("short_side", nullptr, "to which the shorter side is resized before cutting")
         .at_least(1)
+        .at_most(16384)
         .in("pixels"),
     kFilter,
 };
 constexpr Param kPad[] = {
     gh::integer("padding", "4", "black border put around the square before cutting one at random")
         .at_least(0)
+        .at_most(4096)
         .in("pixels"),
     kFilter,
 };
@@ -140,9 +149,10 @@ constexpr Param kHarmonize[] = {
     gh::choice("mode", "reference", "reference|paper",
                "what the published code computes, or the formulas as printed: paper changes the "
                "defaults of logits, allocate, track, directions, ramp and warm_up_momentum"),
-    gh::integer("warm_up", "0", "training without GH at the start").at_least(0).in("epochs"),
+    gh::integer("warm_up", "0", "training without GH at the start").at_least(0).at_most(kMostEpochs).in("epochs"),
     gh::integer("ramp", "10", "from zero to full weight after the warm-up")
         .at_least(0)
+        .at_most(kMostEpochs)
         .in("epochs"),
     gh::real("weight", "1.0", "weight of the GH term in the loss").at_least(0),
     gh::real("temperature", "0.1", "temperature of the softmax over the structure's points")
@@ -161,10 +171,10 @@ constexpr Param kHarmonize[] = {
     gh::real("warm_up_momentum", "0.9", "momentum of what is tracked during the warm-up")
         .at_least(0)
         .below(1),
-    gh::integer("track_from", "1", "the first that is tracked").at_least(1).in("epochs"),
+    gh::integer("track_from", "1", "the first that is tracked").at_least(1).at_most(kMostEpochs).in("epochs"),
 };
 constexpr Param kTrackedPrior[] = {
-    gh::integer("refresh", "20", "between refreshes").at_least(1).in("epochs"),
+    gh::integer("refresh", "20", "between refreshes").at_least(1).at_most(kMostEpochs).in("epochs"),
     gh::choice("refresh_at", "batch", "batch|epoch",
                "small sets: after every batch of an epoch that refreshes; large sets: once, at the "
                "end of the epoch before"),
@@ -178,20 +188,24 @@ constexpr Param kFilePrior[] = {
 };
 
 constexpr Param kTrain[] = {
-    gh::integer("epochs", nullptr, "passes over the training split").at_least(1),
-    gh::integer("batch", nullptr, "samples a step").at_least(1),
+    gh::integer("epochs", nullptr, "passes over the training split")
+        .at_least(1)
+        .at_most(kMostEpochs),
+    gh::integer("batch", nullptr, "samples a step").at_least(1).at_most(kMostSamples),
     gh::integer(
         "accumulate", "1",
         "parts a batch is computed in, one after the other; losses that compare samples see "
         "one part at a time")
-        .at_least(1),
+        .at_least(1)
+        .at_most(kMostSamples),
     gh::boolean("drop_last", "false", "leave out the last batch of an epoch when it is not full"),
     gh::real("clip", "0.0", "largest norm of the gradient; 0: any").at_least(0),
     gh::text("device", "\"auto\"",
              "\"cpu\", \"cuda\", \"cuda:1\", …; \"auto\" takes a CUDA device where there is one"),
     gh::integer("threads", "0",
                 "threads that compute; 0: all cores, shared among the ranks on them")
-        .at_least(0),
+        .at_least(0)
+        .at_most(1024),
     gh::choice("dtype", "float32", "float32|float64", "precision of parameters and activations"),
     gh::choice("autocast", "off", "off|bf16|fp16",
                "lower precision inside operators, on CUDA; fp16 scales the loss"),
@@ -206,10 +220,12 @@ constexpr Param kBackbone[] = {
 };
 
 constexpr Param kCheckpoint[] = {
-    gh::integer("every", "1", "between checkpoints").at_least(1).in("epochs"),
+    gh::integer("every", "1", "between checkpoints").at_least(1).at_most(kMostEpochs).in("epochs"),
     gh::real("minutes", "15.0", "also after so much time within an epoch; 0: never").at_least(0),
-    gh::integer("keep", "2", "newest checkpoints kept").at_least(1),
-    gh::integer("best", "0", "checkpoints kept besides, by metric").at_least(0),
+    gh::integer("keep", "2", "newest checkpoints kept").at_least(1).at_most(kMostEpochs),
+    gh::integer("best", "0", "checkpoints kept besides, by metric")
+        .at_least(0)
+        .at_most(kMostEpochs),
     gh::text("metric", "\"loss\"", "column of metrics.jsonl that decides which are best"),
     gh::choice("goal", "min", "min|max", "whether small or large values are good"),
 };
@@ -218,6 +234,7 @@ constexpr Param kRanks[] = {
     gh::boolean("sync_norm", "true", "normalisation uses the statistics of all ranks"),
     gh::real("timeout", "600.0", "a rank that is silent for so long counts as dead")
         .above(0)
+        .at_most(1e6)
         .in("seconds"),
 };
 
@@ -273,6 +290,7 @@ constexpr Param kAdamW[] = {
 constexpr Param kCosine[] = {
     gh::integer("warm_up", "0", "linear rise of the learning rate at the start")
         .at_least(0)
+        .at_most(kMostEpochs)
         .in("epochs"),
     gh::real("lr_min", "0.0", "learning rate at the end").at_least(0),
     gh::choice(
@@ -283,15 +301,18 @@ constexpr Param kCosine[] = {
 constexpr Param kStep[] = {
     gh::integer("warm_up", "0", "linear rise of the learning rate at the start")
         .at_least(0)
+        .at_most(kMostEpochs)
         .in("epochs"),
     gh::integers("milestones", nullptr, "after which the rate is multiplied by gamma")
         .at_least(1)
+        .at_most(kMostEpochs)
         .in("epochs"),
     gh::real("gamma", "0.1", "factor").above(0).at_most(1),
 };
 constexpr Param kTwoStage[] = {
     gh::integer("warm_up", "10", "linear rise of the learning rate at the start")
         .at_least(0)
+        .at_most(kMostEpochs)
         .in("epochs"),
     gh::real("lr_split", "0.3", "learning rate at which GH takes over").above(0),
     gh::real("lr_min", "1e-6", "learning rate at the end").at_least(0),
@@ -302,6 +323,7 @@ constexpr Param kEval[] = {
                    "start|warm-up|end"),
     gh::integer("every", "0", "also each time so many have passed; 0: never")
         .at_least(0)
+        .at_most(kMostEpochs)
         .in("epochs"),
 };
 

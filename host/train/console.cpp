@@ -1,5 +1,7 @@
 #include "train/console.hpp"
 
+#include "run/standard_streams.hpp"
+
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -43,23 +45,23 @@ Console::Console(bool quiet)
       color_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
 void Console::clear_line() {
-  if (line_open_) fmt::print(stderr, "\r\x1b[2K");
+  if (line_open_) print_message("\r\x1b[2K");
   line_open_ = false;
 }
 
 void Console::say(std::string_view line) {
   if (quiet_) return;
   clear_line();
-  fmt::print(stderr, "{}\n", line);
+  print_message("{}\n", line);
 }
 
 void Console::warn(std::string_view line) {
   if (quiet_) return;
   clear_line();
   if (color_)
-    fmt::print(stderr, "\x1b[33mwarning:\x1b[0m {}\n", line);
+    print_message("\x1b[33mwarning:\x1b[0m {}\n", line);
   else
-    fmt::print(stderr, "warning: {}\n", line);
+    print_message("warning: {}\n", line);
 }
 
 // One short line for a terminal of 80 columns: what matters most stands first.
@@ -77,7 +79,7 @@ void Console::tick(const Tick& t) {
     if (!due && now - drawn_ < kPlainPause) return;
     plain_epoch_ = t.epoch;
     drawn_ = now;
-    fmt::print(stderr, "{}  {}\n", t.stage, numbers);
+    print_message("{}  {}\n", t.stage, numbers);
     return;
   }
   const bool last = t.epoch == t.epochs;
@@ -85,13 +87,13 @@ void Console::tick(const Tick& t) {
   drawn_ = now;
   const double done = static_cast<double>(t.epoch) + t.part;
   const double part = t.epochs > 0 ? done / static_cast<double>(t.epochs) : 1;
-  fmt::print(stderr, "\r\x1b[2K{}  {}  {}", t.stage, bar(part), numbers);
+  print_message("\r\x1b[2K{}  {}  {}", t.stage, bar(part), numbers);
   std::fflush(stderr);
   line_open_ = true;
 }
 
 void Console::finish() {
-  if (line_open_) fmt::print(stderr, "\n");
+  if (line_open_) print_message("\n");
   line_open_ = false;
 }
 

@@ -125,8 +125,9 @@ constexpr gh::Param kParams[] = {
                "cosines, or Euclidean distances of rows of unit length"),
     gh::choice("start", "random", "random|plus_plus", "first centres: random samples or k-means++"),
     gh::integer("iterations", "10", "rounds of a fit at most; ends when no sample moves")
-        .at_least(1),
-    gh::integer("every", "1", "epochs between fits").at_least(1),
+        .at_least(1)
+        .at_most(100000),
+    gh::integer("every", "1", "epochs between fits").at_least(1).at_most(1000000),
     gh::choice("source", "embeddings", "embeddings|table",
                "what is clustered: embeddings from a pass over the data, or the tracked logits"),
 };

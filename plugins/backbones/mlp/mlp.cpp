@@ -46,8 +46,8 @@ class Mlp final : public gh::Backbone {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integers("hidden", "[20]", "widths of the hidden layers").at_least(1),
-    gh::integer("features", "2", "width of the output").at_least(1),
+    gh::integers("hidden", "[20]", "widths of the hidden layers").at_least(1).at_most(65536),
+    gh::integer("features", "2", "width of the output").at_least(1).at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<Mlp>("mlp", "multi-layer perceptron with ReLU", kParams),

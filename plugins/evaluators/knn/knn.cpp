@@ -98,12 +98,12 @@ constexpr gh::Param kParams[] = {
     gh::choice("level", "backbone", "backbone|embedding", "which features"),
     gh::text("bank", "\"train\"",
              "labelled split: train is the thinned training set, train:full all of it"),
-    gh::integer("k", "20", "neighbours that vote").at_least(1),
+    gh::integer("k", "20", "neighbours that vote").at_least(1).at_most(1000000),
     gh::real("temperature", "0.07", "of weights exp(cos/temperature); not for majority").above(0),
     gh::choice("vote", "weighted", "weighted|majority",
                "weighted: cosines, exp(cos/temperature); majority: Euclidean distances of raw "
                "features, one vote each"),
-    gh::integer("shots", "0", "samples of each class in the bank; 0: all").at_least(0),
+    gh::integer("shots", "0", "samples of each class in the bank; 0: all").at_least(0).at_most(1000000),
     gh::path("list", nullptr, "file with the positions of the bank's samples in its split")
         .optional(),
 };

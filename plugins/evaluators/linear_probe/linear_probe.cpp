@@ -184,13 +184,15 @@ constexpr gh::Param kParams[] = {
              "size, plain for all else")
         .optional(),
     gh::integer("shots", "0", "learn from so many samples of each class, drawn; 0: all")
-        .at_least(0),
+        .at_least(0)
+        .at_most(1000000),
     gh::path("list", nullptr, "learn from the samples of train_split that this file names")
         .optional(),
     gh::integer("epochs", nullptr, "gh: 500; sdclr: 30, with shots or list 100")
         .at_least(1)
+        .at_most(100000)
         .optional(),
-    gh::integer("batch", nullptr, "gh: 1000; sdclr: 512").at_least(1).optional(),
+    gh::integer("batch", nullptr, "gh: 1000; sdclr: 512").at_least(1).at_most(1 << 20).optional(),
     gh::real("rate", nullptr, "learning rate of the first epoch; gh: 0.01; sdclr: 30")
         .above(0)
         .optional(),

@@ -327,16 +327,17 @@ constexpr gh::Param kParams[] = {
     gh::text("split", "\"train\"", "whose samples are shown; train is the thinned training set"),
     gh::choice("level", "backbone", "backbone|embedding", "which features"),
     gh::integers("classes", "[]", "labels to show, at most eight; empty: drawn at random")
-        .at_least(0),
-    gh::integer("head", "4", "classes drawn from the first group").at_least(0),
-    gh::integer("tail", "4", "classes drawn from the last group").at_least(0),
+        .at_least(0)
+        .at_most(1000000),
+    gh::integer("head", "4", "classes drawn from the first group").at_least(0).at_most(1000),
+    gh::integer("tail", "4", "classes drawn from the last group").at_least(0).at_most(1000),
     gh::text("groups", "\"terciles\"",
              "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
     gh::integer("samples", "2000", "points at most; the largest classes are thinned first")
         .at_least(4)
         .at_most(10000),
     gh::real("perplexity", "30.0", "effective number of neighbours").at_least(1),
-    gh::integer("iterations", "1000", "steps of the descent").at_least(1),
+    gh::integer("iterations", "1000", "steps of the descent").at_least(1).at_most(100000),
     gh::real("exaggeration", "12.0", "of the attraction in the first quarter, at most 250 steps")
         .at_least(1),
     gh::choice("start", "pca", "pca|random", "where points begin"),

@@ -61,13 +61,13 @@ class Gradient final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "200", "number of points K").at_least(2),
+    gh::integer("points", "200", "number of points K").at_least(2).at_most(65536),
     gh::choice("objective", "all", "all|row",
                "sum over all pairs (the paper) or mean of sums over rows (TSC)"),
     gh::real("tau", "0.002",
              "temperature at the end; the smaller, the more the largest cosine counts")
         .at_least(1e-6),
-    gh::integer("steps", "500", "gradient steps").at_least(1),
+    gh::integer("steps", "500", "gradient steps").at_least(1).at_most(1000000),
     gh::boolean("cache", "true", "keep the points in ~/.cache/ghhost/structures"),
 };
 constexpr gh::Component kComponents[] = {

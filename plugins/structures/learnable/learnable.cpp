@@ -23,7 +23,7 @@ class Learnable final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "100", "number of prototypes K").at_least(2),
+    gh::integer("points", "100", "number of prototypes K").at_least(2).at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<Learnable>("learnable", "prototypes trained along, from random directions",

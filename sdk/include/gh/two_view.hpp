@@ -25,7 +25,8 @@ inline namespace v1 {
       "head between backbone and loss: linear, BN, ReLU, linear without bias, BN; or nothing"), \
       gh::integer("embedding", "128",                                                           \
                   "width of the projector's output; unused with projector = \"none\"")          \
-          .at_least(1)
+          .at_least(1)                                                                          \
+          .at_most(65536)
 
 class TwoViewMethod : public SslMethod {
  public:

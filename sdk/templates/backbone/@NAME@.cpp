@@ -56,9 +56,9 @@ class @CLASS@ final : public gh::Backbone {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("hidden", "32", "width of the hidden layers").at_least(1),
-    gh::integer("depth", "1", "number of hidden layers").at_least(0),
-    gh::integer("features", "2", "width of the output").at_least(1),
+    gh::integer("hidden", "32", "width of the hidden layers").at_least(1).at_most(65536),
+    gh::integer("depth", "1", "number of hidden layers").at_least(0).at_most(1000),
+    gh::integer("features", "2", "width of the output").at_least(1).at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<@CLASS@>("@NAME@", "perceptron with batch normalisation", kParams),

@@ -66,8 +66,10 @@ class @CLASS@ final : public gh::Dataset {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("classes", "4", "number of blobs").at_least(2),
-    gh::integer("per_class", "300", "samples of each class before thinning").at_least(1),
+    gh::integer("classes", "4", "number of blobs").at_least(2).at_most(10000),
+    gh::integer("per_class", "300", "samples of each class before thinning")
+        .at_least(1)
+        .at_most(1000000),
     gh::real("spread", "0.25", "standard deviation of a blob").at_least(0),
 };
 constexpr gh::Component kComponents[] = {

@@ -48,7 +48,7 @@ class @CLASS@ final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "4", "number of points K").at_least(2),
+    gh::integer("points", "4", "number of points K").at_least(2).at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<@CLASS@>("@NAME@", "regular polygon in the plane, random directions elsewhere",
