@@ -149,7 +149,10 @@ constexpr Param kHarmonize[] = {
     gh::choice("mode", "reference", "reference|paper",
                "what the published code computes, or the formulas as printed: paper changes the "
                "defaults of logits, allocate, track, directions, ramp and warm_up_momentum"),
-    gh::integer("warm_up", "0", "training without GH at the start").at_least(0).at_most(kMostEpochs).in("epochs"),
+    gh::integer("warm_up", "0", "training without GH at the start")
+        .at_least(0)
+        .at_most(kMostEpochs)
+        .in("epochs"),
     gh::integer("ramp", "10", "from zero to full weight after the warm-up")
         .at_least(0)
         .at_most(kMostEpochs)
@@ -171,7 +174,10 @@ constexpr Param kHarmonize[] = {
     gh::real("warm_up_momentum", "0.9", "momentum of what is tracked during the warm-up")
         .at_least(0)
         .below(1),
-    gh::integer("track_from", "1", "the first that is tracked").at_least(1).at_most(kMostEpochs).in("epochs"),
+    gh::integer("track_from", "1", "the first that is tracked")
+        .at_least(1)
+        .at_most(kMostEpochs)
+        .in("epochs"),
 };
 constexpr Param kTrackedPrior[] = {
     gh::integer("refresh", "20", "between refreshes").at_least(1).at_most(kMostEpochs).in("epochs"),

@@ -31,6 +31,9 @@ HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& ba
       console_(console),
       layers_(ops::fast_layers(encoders_.convolution)) {
   if (encoders_.synced_norm) layers_ = synced_layers(ranks, layers_);
+  // Layers are made in the machine's own memory, whatever device they move to.
+  weighed_ = std::make_shared<WeighedLayers>(layers_, available_memory());
+  layers_ = weighed_;
 }
 
 std::vector<RunDirectory::Picture> HostServices::pictures() const {

@@ -7,6 +7,7 @@
 #include "run/safetensors.hpp"
 #include "train/console.hpp"
 #include "train/epoch_metrics.hpp"
+#include "train/memory_budget.hpp"
 
 #include "gh/backbone.hpp"
 #include "gh/host.hpp"
@@ -54,6 +55,8 @@ class HostServices final : public Host {
   // What was published for the views, per sample; null before that.
   const std::shared_ptr<const std::vector<float>>& weights() const { return weights_; }
   void visit_state(State& state);  // what was published and logged
+  // Why the networks do not fit into memory; "": they do.
+  const std::string& too_large() const { return weighed_->refusal(); }
   // As the backbone makes it, whatever file of weights the recipe names.
   std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose);
 
@@ -99,6 +102,7 @@ class HostServices final : public Host {
   RunDirectory* directory_ = nullptr;
   std::vector<std::string> said_;  // before there was a directory
   std::shared_ptr<LayerFactory> layers_;
+  std::shared_ptr<WeighedLayers> weighed_;
   std::optional<TensorFile> initial_weights_;  // of the file, once read
   Progress progress_;
   int64_t call_ = 0;

@@ -1,5 +1,7 @@
 #include "train/memory_budget.hpp"
 
+#include "train/components.hpp"
+
 #include "gh/error.hpp"
 
 #include <fmt/format.h>
@@ -83,6 +85,28 @@ int64_t available_memory(const fs::path& root) {
   if (const auto free = number_at(system, "MemAvailable:"))
     least = std::min(least, (*free + number_at(system, "SwapFree:").value_or(0)) * 1024);
   return least;
+}
+
+int64_t moments_of(const Recipe& recipe) {
+  const std::string& id = recipe.text("train.optimizer.id");
+  if (id == "adam" || id == "adamw") return 2;
+  return recipe.real("train.optimizer.momentum") > 0 ? 1 : 0;
+}
+
+void require_room(const Recipe& recipe, const StepMemory& step, int64_t available) {
+  const double learning = step.parameters * static_cast<double>(1 + step.moments);
+  if (learning + step.batches <= static_cast<double>(available)) return;
+  const std::string key = learning > step.batches ? "backbone" : "train.batch";
+  Diagnostics problems;
+  problems.error(
+      locate(recipe.resolved, key), key,
+      fmt::format("a step needs at least {} besides the networks: {} for the gradient and {} "
+                  "moments of {} of parameters, {} for batches, activations not counted; {} of "
+                  "memory are available",
+                  in_gigabytes(learning + step.batches), in_gigabytes(learning), step.moments,
+                  in_gigabytes(step.parameters), in_gigabytes(step.batches),
+                  in_gigabytes(static_cast<double>(available))));
+  throw RecipeRefused(problems);
 }
 
 std::string in_gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }

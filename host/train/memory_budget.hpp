@@ -3,6 +3,8 @@
 // still find too little.
 #pragma once
 
+#include "recipe/recipe.hpp"
+
 #include "gh/layers.hpp"
 
 #include <cstdint>
@@ -43,5 +45,19 @@ class WeighedLayers final : public LayerFactory {
   double bytes_ = 0;  // of the weights made, in float32
   std::string refusal_;
 };
+
+// What a step needs besides the networks, bytes.
+struct StepMemory {
+  double parameters = 0;  // those that are trained
+  int64_t moments = 0;    // that the optimiser keeps of each parameter
+  double batches = 0;     // views that the loader holds
+};
+
+// Moments of the recipe's optimiser.
+int64_t moments_of(const Recipe& recipe);
+
+// Throws RecipeRefused, naming the key to lower, when gradients, moments and batches alone are more
+// than `available`.
+void require_room(const Recipe& recipe, const StepMemory& step, int64_t available);
 
 }  // namespace gh::host

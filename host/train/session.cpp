@@ -300,11 +300,21 @@ class Session {
 
     stages_ = plan_stages(components_.method, host_.facts());
     seed_global_generators();
-    components_.method.ask("build", &SslMethod::build, host_);
+    build_networks(problems);
     const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
     if (components_.structure) build_harmonizer(width, problems);
     evaluations().check(width, problems);
     if (problems.has_errors()) throw RecipeRefused(problems);
+  }
+
+  void build_networks(Diagnostics& problems) {
+    try {
+      components_.method.ask("build", &SslMethod::build, host_);
+    } catch (const Error&) {
+      if (host_.too_large().empty()) throw;
+      problems.error(locate(recipe_.resolved, "backbone.id"), "backbone", host_.too_large());
+      throw RecipeRefused(problems);
+    }
   }
 
   // Components draw from keyed streams; an operator that still asks LibTorch's global

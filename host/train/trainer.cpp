@@ -13,6 +13,7 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
 #include <array>
@@ -235,6 +236,23 @@ void Trainer::begin_stage(int64_t index, const TensorFile* from) {
   require(stage().epochs == 0 || progress.steps > 0, ErrorCode::invalid_param, "stage '",
           stage().name, "' has ", stage_size(), " samples and drops batches shorter than ",
           parts_.plan.batch, "; lower train.batch");
+  // A checkpoint was made where there was room.
+  if (!from && parts_.host.facts().device.is_cpu())
+    require_room(parts_.recipe, step_memory(), available_memory());
+}
+
+StepMemory Trainer::step_memory() const {
+  StepMemory out{.moments = moments_of(parts_.recipe)};
+  for (const OptimizedParameter& p : optimizer_->parameters())
+    out.parameters += static_cast<double>(p.tensor.nbytes());
+  const TrainPlan& plan = parts_.plan;
+  const int64_t rows = std::min(plan.batch / plan.accumulate, stage_size()) / plan.world;
+  double sample = 0;
+  for (const std::vector<int64_t>& shape : parts_.host.facts().view_shapes)
+    sample += static_cast<double>(c10::multiply_integers(shape));
+  out.batches = sample * static_cast<double>(rows * (plan.loader.prefetch + 1)) *
+                static_cast<double>(c10::elementSize(plan.dtype));
+  return out;
 }
 
 int64_t Trainer::stage_size() const {

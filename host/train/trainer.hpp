@@ -14,6 +14,7 @@
 #include "train/failed_step.hpp"
 #include "train/host_services.hpp"
 #include "train/loss_scaler.hpp"
+#include "train/memory_budget.hpp"
 #include "train/optimizer.hpp"
 #include "train/pace.hpp"
 #include "train/plan.hpp"
@@ -112,6 +113,7 @@ class Trainer {
   Position read_position(const TensorFile& from) const;
 
   int64_t stage_size() const;
+  StepMemory step_memory() const;
   const Stage& stage() const { return parts_.stages[static_cast<std::size_t>(stage_now_)]; }
 
   TrainerParts parts_;

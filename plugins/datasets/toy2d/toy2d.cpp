@@ -64,7 +64,9 @@ class Toy2d final : public gh::Dataset {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("per_class", "500", "samples of each class before thinning").at_least(1).at_most(10000000),
+    gh::integer("per_class", "500", "samples of each class before thinning")
+        .at_least(1)
+        .at_most(10000000),
     gh::real("spread", "0.35", "standard deviation of a class").at_least(0),
 };
 constexpr gh::Component kComponents[] = {

@@ -197,7 +197,9 @@ constexpr gh::Param kParams[] = {
     gh::choice("source", "features", "features|structure",
                "K-means, or the points of [harmonize]: the largest product with the embedding"),
     gh::choice("level", "backbone", "backbone|embedding", "which features K-means clusters"),
-    gh::integer("points", "0", "clusters of K-means; 0: as many as classes").at_least(0).at_most(65536),
+    gh::integer("points", "0", "clusters of K-means; 0: as many as classes")
+        .at_least(0)
+        .at_most(65536),
     gh::choice("metric", "spherical", "spherical|euclidean",
                "K-means by cosines of rows of unit length, or by Euclidean distances"),
     gh::integer("iterations", "100", "of K-means, at most").at_least(1).at_most(100000),

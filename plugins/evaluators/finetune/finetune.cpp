@@ -31,7 +31,9 @@ constexpr gh::Param kRegressionParams[] = {
     gh::integer("epochs", "90", "passes over train_split").at_least(1).at_most(100000),
     gh::integer("batch", "256", "samples a step").at_least(1).at_most(1 << 20),
     gh::real("rate", "1e-3", "learning rate of Adam").above(0),
-    gh::integers("drops", "[60, 80]", "epochs after which the rate is a tenth").at_least(1).at_most(100000),
+    gh::integers("drops", "[60, 80]", "epochs after which the rate is a tenth")
+        .at_least(1)
+        .at_most(100000),
     gh::real("weight_decay", "0.0", "added to the gradient of every parameter").at_least(0),
 };
 constexpr gh::Component kComponents[] = {

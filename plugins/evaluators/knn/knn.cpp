@@ -103,7 +103,9 @@ constexpr gh::Param kParams[] = {
     gh::choice("vote", "weighted", "weighted|majority",
                "weighted: cosines, exp(cos/temperature); majority: Euclidean distances of raw "
                "features, one vote each"),
-    gh::integer("shots", "0", "samples of each class in the bank; 0: all").at_least(0).at_most(1000000),
+    gh::integer("shots", "0", "samples of each class in the bank; 0: all")
+        .at_least(0)
+        .at_most(1000000),
     gh::path("list", nullptr, "file with the positions of the bank's samples in its split")
         .optional(),
 };

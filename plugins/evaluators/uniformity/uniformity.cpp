@@ -168,7 +168,9 @@ constexpr gh::Param kParams[] = {
     gh::text("groups", "\"terciles\"",
              "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
     gh::choice("level", "backbone", "backbone|embedding", "which features"),
-    gh::integer("k", "1", "neighbours of U_k; the paper does not say how many it took").at_least(1).at_most(1000000),
+    gh::integer("k", "1", "neighbours of U_k; the paper does not say how many it took")
+        .at_least(1)
+        .at_most(1000000),
     gh::choice("normalize", "none", "none|unit",
                "features as they are (the paper's values exceed 2, so its were), or of unit length "
                "before they are averaged"),

@@ -71,7 +71,9 @@ class CrossPolytope final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "200", "number of points K, from width + 2 to 2 width").at_least(4).at_most(65536),
+    gh::integer("points", "200", "number of points K, from width + 2 to 2 width")
+        .at_least(4)
+        .at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<CrossPolytope>("cross_polytope",

@@ -63,7 +63,9 @@ class Etf final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "100", "number of points K, at most width + 1").at_least(2).at_most(65536),
+    gh::integer("points", "100", "number of points K, at most width + 1")
+        .at_least(2)
+        .at_most(65536),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<Etf>("etf", "simplex equiangular tight frame of K ≤ d+1 points", kParams),

@@ -61,7 +61,7 @@ when = ["never"]
       {15, 12, "harmonize.momentum", "expected a number ≥ 0 and < 1, got 1.0"},
       {16, 13, "harmonize.structure.points", "missing; expected an integer ≥ 2"},
       {13, 1, "harmonize.allocator", "missing table"},
-      {17, 1, "train.batch", "missing; expected an integer ≥ 1"},
+      {17, 1, "train.batch", "missing; expected an integer in 1 … 1048576"},
       {19, 32, "train.optimizer.lr", "expected a number > 0, got 0"},
       {20, 19, "train.schedule.id", "did you mean \"cosine\"?"},
       {21, 8, "train.when", "no recipe key takes a date"},

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 
 using namespace gh::host;
@@ -274,4 +275,18 @@ TEST_CASE("keys of somebody else are left alone but suggested") {
   CHECK(to_toml(resolved) == "epochs = 1\n");
   CHECK(only(out).message ==
         "unknown key of [train]; did you mean 'optimizer'? Its keys are: epochs, optimizer");
+}
+
+TEST_CASE("every count that a recipe of the host takes has a largest value") {
+  const std::function<void(const Schema&, const std::string&)> look = [&](const Schema& schema,
+                                                                          const std::string& path) {
+    for (const ParamSpec& p : schema) {
+      const std::string key = join_path(path, p.name);
+      INFO(key);
+      const bool whole = p.kind == GH_PARAM_INT || p.kind == GH_PARAM_INT_LIST;
+      if (whole && key != "seed") CHECK(p.max.has_value());  // a seed counts nothing
+      look(p.fields, key);
+    }
+  };
+  for (const HostTable& table : host_tables()) look(table.schema, table.path);
 }
