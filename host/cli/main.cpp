@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/guarded.hpp"
+#include "cli/ways_out.hpp"
 #include "run/standard_streams.hpp"
 #include "train/caching_allocator.hpp"
 
@@ -244,6 +245,7 @@ void add_other_commands(CLI::App& app, Arguments& a, Work& chosen) {
 
 int main(int argc, char** argv) {
   open_standard_streams();
+  watch_ways_out();
   install_caching_allocator();
   CLI::App app{
       "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
@@ -281,5 +283,5 @@ int main(int argc, char** argv) {
       return chosen();
     });
   };
-  return checked_output(parse_and_run());
+  return leave(checked_output(parse_and_run()));
 }

@@ -50,7 +50,7 @@ code { font-size: 0.9em; }
   border-radius: 99px; font-size: 0.85rem; font-weight: 600; color: var(--soft);
   white-space: nowrap; }
 .badge.finished { color: var(--good); } .badge.running { color: var(--busy); }
-.badge.failed, .badge.interrupted { color: var(--bad); }
+.badge.failed, .badge.interrupted, .badge.lost { color: var(--bad); }
 .notice { margin: 1.2rem 0 0; padding: 0.6rem 1rem; border-left: 3px solid var(--bad);
   background: var(--panel); font-size: 0.92rem; }
 .notice p { margin: 0.15rem 0; white-space: pre-wrap; }

@@ -1,11 +1,14 @@
 #include "report/run_record.hpp"
 
+#include "plugins/file_descriptor.hpp"
 #include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
 
 #include "gh/error.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -22,6 +25,12 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;  // the environment is shown in the order it was written
 
 constexpr std::size_t kLogLines = 60;
+
+// A run holds the lock of its directory as long as its process lives, whatever ends it.
+bool nobody_writes(const fs::path& run) {
+  const FileDescriptor lock(::open((run / ".lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return lock.get() >= 0 && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
+}
 
 // Wrong types read as "absent": a report of a damaged run is better than none.
 std::string text_of(const Json& object, const char* key) {
@@ -164,6 +173,13 @@ class Loader {
     if (const std::string state = text_of(*json, "state"); !state.empty()) status.state = state;
     status.stage = text_of(*json, "stage");
     status.message = text_of(*json, "message");
+    if (status.state == "running" && nobody_writes(run_.directory)) {
+      status.state = "lost";
+      status.message = fmt::format(
+          "It ended without a word: it was killed, or the machine stopped. Go on with: ghhost "
+          "resume {}",
+          run_.directory.string());
+    }
     status.updated = text_of(*json, "updated");
     status.epoch = count_of(*json, "epoch");
     status.epochs = count_of(*json, "epochs");

@@ -68,7 +68,8 @@ struct PluginRecord {
 };
 
 struct StatusRecord {
-  std::string state = "unknown";  // "running", "finished", "failed", "interrupted"
+  // "running", "finished", "failed", "interrupted"; "lost": it says running, but nobody runs it.
+  std::string state = "unknown";
   std::string stage;
   std::string message;
   std::string updated;

@@ -1,5 +1,7 @@
 #include "run/run_directory.hpp"
 
+#include "run/last_words.hpp"
+
 #include "gh/error.hpp"
 
 #include <fmt/chrono.h>
@@ -302,6 +304,11 @@ void RunStatus::ended(std::string_view state, std::string_view message) {
   status_["state"] = state;
   status_["message"] = message;
   write(Durability::synced);
+  if (directory_.written()) forget_last_words();
+}
+
+RunStatus::~RunStatus() {
+  if (directory_.written()) forget_last_words();
 }
 
 void RunStatus::write(Durability durability) {
@@ -309,6 +316,7 @@ void RunStatus::write(Durability durability) {
   status_["updated"] = utc_now();
   status_["seconds"] = written_ - started_;
   directory_.write_json("status.json", status_, durability);
+  if (directory_.written()) prepare_last_words(directory_.path() / "status.json", status_);
 }
 
 nlohmann::ordered_json json_number(double value) {

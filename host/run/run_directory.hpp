@@ -99,10 +99,14 @@ struct RunProgress {
   double loss = 0, rate = 0, samples_per_second = 0, seconds_left = 0;
 };
 
-// status.json, rewritten every two seconds while steps are made: a heartbeat.
+// status.json, rewritten every two seconds while steps are made: a heartbeat. A process that ends
+// before ended() leaves what run/last_words.hpp has ready.
 class RunStatus {
  public:
   explicit RunStatus(RunDirectory& directory);
+  ~RunStatus();
+  RunStatus(const RunStatus&) = delete;
+  RunStatus& operator=(const RunStatus&) = delete;
   void running(const RunProgress& progress);
   void ended(std::string_view state,
              std::string_view message);  // "finished", "failed", "interrupted"
