@@ -13,7 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <deque>
 
 namespace gh::host {
 namespace {
@@ -22,24 +22,10 @@ namespace fs = std::filesystem;
 using Code = PluginErrorCode;
 
 constexpr off_t kLargestFile = off_t{1} << 30;
-
-FileIdentity identity_of(const struct stat& s) {
-  const auto ns = [](const timespec& t) { return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec; };
-  return {s.st_dev, s.st_ino, s.st_size, ns(s.st_mtim), ns(s.st_ctim)};
-}
+constexpr int kMostLinks = 40;  // as the kernel has it
 
 [[noreturn]] void refuse_unreadable(std::string_view found) {
   throw PluginRefused(Code::unreadable, "a regular file that can be read", found);
-}
-
-struct stat status_of(const fs::path& path) {
-  struct stat s {};
-  if (::stat(path.c_str(), &s) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR)
-      throw PluginRefused(Code::not_found, "a plugin file", "no such file");
-    refuse_unreadable(std::strerror(errno));
-  }
-  return s;
 }
 
 std::string_view kind_of(mode_t mode) {
@@ -48,6 +34,84 @@ std::string_view kind_of(mode_t mode) {
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
 }
+
+// Of the path itself, not of what a link leads to.
+struct stat status_of(const fs::path& path) {
+  struct stat s {};
+  if (::lstat(path.c_str(), &s) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw PluginRefused(Code::not_found, "a plugin file", "no such file");
+    refuse_unreadable(std::strerror(errno));
+  }
+  return s;
+}
+
+void check_closed(const fs::path& path, mode_t mode) {
+  if (!(mode & S_IWOTH) || (S_ISDIR(mode) && (mode & S_ISVTX))) return;
+  throw PluginRefused(
+      Code::unsafe_permissions, "a file and directories that only their owners can change",
+      fmt::format("{} writable by everybody (mode {:04o})", path.string(), mode & 07777),
+      fmt::format("chmod o-w {}", path.string()));
+}
+
+void check_owner(const fs::path& path, uid_t owner) {
+  if (is_trusted(owner)) return;
+  throw PluginRefused(
+      Code::unsafe_permissions,
+      "a file and links to it that belong to root, to you or to the owner of the program",
+      fmt::format("{} of user {}", path.string(), owner),
+      "Take a copy of your own if you trust it.");
+}
+
+// Links and directories between a path and the file it leads to.
+class Walk {
+ public:
+  explicit Walk(const fs::path& absolute) {
+    look_at("/");
+    prepend(absolute.relative_path());
+  }
+
+  fs::path to_the_end() {
+    while (!pending_.empty()) {
+      const fs::path name = std::move(pending_.front());
+      pending_.pop_front();
+      if (name.empty() || name == ".") continue;
+      if (name == "..")
+        here_ = here_.parent_path();
+      else
+        enter(here_ / name);
+    }
+    return here_;
+  }
+
+ private:
+  void prepend(const fs::path& path) {
+    pending_.insert(pending_.begin(), path.begin(), path.end());
+  }
+
+  void look_at(const fs::path& directory) { check_closed(directory, status_of(directory).st_mode); }
+
+  void enter(const fs::path& next) {
+    const struct stat s = status_of(next);
+    if (S_ISLNK(s.st_mode)) {
+      if (++links_ > kMostLinks) refuse_unreadable(std::strerror(ELOOP));
+      check_owner(next, s.st_uid);
+      std::error_code error;
+      const fs::path target = fs::read_symlink(next, error);
+      if (error) refuse_unreadable(error.message());
+      if (target.is_absolute()) here_ = "/";
+      prepend(target.relative_path());
+      return;
+    }
+    check_closed(next, s.st_mode);
+    if (!S_ISDIR(s.st_mode)) check_owner(next, s.st_uid);
+    here_ = next;
+  }
+
+  fs::path here_ = "/";  // without links
+  std::deque<fs::path> pending_;
+  int links_ = 0;
+};
 
 std::vector<std::byte> read_all(int fd, off_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
@@ -65,60 +129,35 @@ std::vector<std::byte> read_all(int fd, off_t size) {
 
 }  // namespace
 
-void check_permissions(const fs::path& absolute_file) {
-  const auto refuse = [](const fs::path& path, mode_t mode) {
-    throw PluginRefused(
-        Code::unsafe_permissions, "a file and directories that only their owners can change",
-        fmt::format("{} writable by everybody (mode {:04o})", path.string(), mode & 07777),
-        fmt::format("chmod o-w {}", path.string()));
-  };
-  const mode_t mode = status_of(absolute_file).st_mode;
-  if (!S_ISDIR(mode) && (mode & S_IWOTH)) refuse(absolute_file, mode);
-  for (fs::path dir = absolute_file.parent_path();; dir = dir.parent_path()) {
-    const mode_t above = status_of(dir).st_mode;
-    if ((above & S_IWOTH) && !(above & S_ISVTX)) refuse(dir, above);
-    if (dir == dir.parent_path()) return;
-  }
+bool is_trusted(uid_t owner) {
+  if (owner == 0 || owner == ::geteuid()) return true;
+  struct stat program {};
+  return ::stat("/proc/self/exe", &program) == 0 && owner == program.st_uid;
 }
 
-FileContent read_checked(const fs::path& file) {
-  const fs::path named = fs::absolute(file).lexically_normal();
-  status_of(named);
-  std::error_code error;
-  FileContent content;
-  content.file = fs::canonical(named, error);
-  if (error) refuse_unreadable(error.message());
-  // Both the link and what it points to can be swapped.
-  check_permissions(named);
-  check_permissions(content.file);
+fs::path follow_checked(const fs::path& absolute) { return Walk(absolute).to_the_end(); }
 
-  // Without O_NONBLOCK a pipe with the name of a plugin would hang the program.
-  const FileDescriptor fd(::open(content.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+FileContent read_checked(const fs::path& file) {
+  FileContent content;
+  content.file = follow_checked(fs::absolute(file));
+  // Without O_NONBLOCK a pipe with the name of a plugin would hang the program. A link that took
+  // the file's place since is not followed.
+  const FileDescriptor fd(
+      ::open(content.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (fd.get() < 0) refuse_unreadable(std::strerror(errno));
   struct stat s {};
   if (::fstat(fd.get(), &s) != 0) refuse_unreadable(std::strerror(errno));
   if (!S_ISREG(s.st_mode)) refuse_unreadable(kind_of(s.st_mode));
+  check_closed(content.file, s.st_mode);
+  check_owner(content.file, s.st_uid);
   if (s.st_size > kLargestFile)
     refuse_unreadable(fmt::format("{} bytes, more than 1 GiB", s.st_size));
-  content.identity = identity_of(s);
   content.bytes = read_all(fd.get(), s.st_size);
   content.sha256 =
       Digest()
           .add({reinterpret_cast<const uint8_t*>(content.bytes.data()), content.bytes.size()})
           .hex();
   return content;
-}
-
-void check_unchanged(const FileContent& content) {
-  struct stat s {};
-  if (::stat(content.file.c_str(), &s) != 0)
-    throw PluginRefused(Code::file_changed, "the file that was checked", "no file any more");
-  if (identity_of(s) == content.identity) return;
-  throw PluginRefused(Code::file_changed,
-                      fmt::format("the file that was checked ({} bytes, inode {})",
-                                  content.identity.size, content.identity.inode),
-                      fmt::format("another one ({} bytes, inode {})", s.st_size, s.st_ino),
-                      "It was replaced while it was being loaded; start again.");
 }
 
 }  // namespace gh::host

@@ -11,19 +11,9 @@
 
 namespace gh::host {
 
-// Tells whether a path still names the file that was read.
-struct FileIdentity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  off_t size = 0;
-  int64_t modified_ns = 0;
-  int64_t changed_ns = 0;  // unlike the modification time, it cannot be set back
-  bool operator==(const FileIdentity&) const = default;
-};
-
+// Everything later steps look at, run or record: the file itself is opened no more.
 struct FileContent {
   std::filesystem::path file;  // absolute, symbolic links resolved
-  FileIdentity identity;
   std::string sha256;
   std::vector<std::byte> bytes;
 };
@@ -31,11 +21,13 @@ struct FileContent {
 // Opens and reads the file once. not_found, unsafe_permissions, unreadable.
 FileContent read_checked(const std::filesystem::path& file);
 
-// unsafe_permissions when everybody may write the file, or replace it through a directory above it.
-// A directory with the sticky bit (/tmp) is fine: others cannot replace what is not theirs.
-void check_permissions(const std::filesystem::path& absolute_file);
+// Where an absolute path leads. Looks at everything passed on the way, links and the directories
+// they stand in and lead through. not_found; unreadable; unsafe_permissions when everybody may
+// change a directory (one with the sticky bit, as /tmp, is fine: others cannot replace what is not
+// theirs), or when a link or the file belongs to somebody who is not trusted.
+std::filesystem::path follow_checked(const std::filesystem::path& absolute);
 
-// file_changed when `file` is no longer what was read.
-void check_unchanged(const FileContent& content);
+// Root, the user this runs as, and whoever owns the program: they could do anything anyway.
+bool is_trusted(uid_t owner);
 
 }  // namespace gh::host

@@ -1,5 +1,6 @@
 #include "plugins/loader.hpp"
 
+#include "plugins/library_image.hpp"
 #include "plugins/plugin_error.hpp"
 
 #define BOOST_DLL_USE_STD_FS
@@ -22,11 +23,17 @@ constexpr auto kMode = static_cast<boost::dll::load_mode::type>(
     static_cast<int>(boost::dll::load_mode::rtld_now) |
     static_cast<int>(boost::dll::load_mode::rtld_local) | RTLD_NODELETE);
 
-std::shared_ptr<shared_library> open_library(const std::filesystem::path& file) {
+std::shared_ptr<shared_library> open_library(const FileContent& content) {
+  const std::filesystem::path image = library_image(content);
   try {
-    return std::make_shared<shared_library>(file, kMode);
+    return std::make_shared<shared_library>(image, kMode);
   } catch (const std::exception& e) {
-    throw PluginRefused(Code::load_failed, "a library the dynamic linker can load", e.what());
+    // The linker's words, with the name that its reader knows.
+    std::string found = e.what();
+    for (std::size_t at = 0; (at = found.find(image.string(), at)) != std::string::npos;
+         at += content.file.string().size())
+      found.replace(at, image.string().size(), content.file.string());
+    throw PluginRefused(Code::load_failed, "a library the dynamic linker can load", found);
   }
 }
 
@@ -60,9 +67,8 @@ const gh_manifest_v1* call_entry(gh_plugin_entry_v1_fn entry) {
 
 OpenedPlugin open_plugin(const FileContent& content, const PluginNote& note) {
   OpenedPlugin opened;
-  const auto library = open_library(content.file);
+  const auto library = open_library(content);
   opened.handle = library;
-  check_unchanged(content);
   if (!library->has(GH_ENTRY_SYMBOL))
     throw PluginRefused(Code::no_entry, "the exported symbol " GH_ENTRY_SYMBOL, "none",
                         "End the source with GH_PLUGIN(…).");

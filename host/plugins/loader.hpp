@@ -16,7 +16,7 @@ struct OpenedPlugin {
   std::shared_ptr<void> handle;
 };
 
-// load_failed, file_changed, no_entry, entry_failed, null_manifest and what copy_manifest() throws.
+// load_failed, no_entry, entry_failed, null_manifest and what copy_manifest() throws.
 // Runs plugin code.
 OpenedPlugin open_plugin(const FileContent& content, const PluginNote& note);
 

@@ -12,7 +12,7 @@ namespace gh::host {
 // The steps of loading, in order; numbers are those of the load sequence.
 enum class PluginErrorCode {
   not_found,           // 1 no such file
-  unsafe_permissions,  // 2 file or a directory above it can be written by everybody
+  unsafe_permissions,  // 2 others could change the file, or what leads to it
   unreadable,          // 3 cannot be opened or read
   not_elf,             // 4 a script, a text, an empty file
   truncated,           //   the file ends before its headers say
@@ -28,7 +28,7 @@ enum class PluginErrorCode {
   load_failed,         // 6 dlopen said no (missing symbol, missing library)
   crashed,             //   died while loading: signal, exit()
   timed_out,           //   did not finish loading
-  file_changed,        //   another file than the one that was checked
+  file_changed,        //   another file than the one that is loaded
   no_entry,            // 7 entry symbol missing
   entry_failed,        //   entry returned non-zero or threw
   null_manifest,

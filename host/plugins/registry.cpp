@@ -3,6 +3,7 @@
 #include "plugins/component_call.hpp"
 #include "plugins/file_checks.hpp"
 #include "plugins/fingerprint.hpp"
+#include "plugins/library_image.hpp"
 #include "plugins/loader.hpp"
 #include "plugins/missing_component.hpp"
 
@@ -113,6 +114,7 @@ OpenedPlugin Registry::Impl::open(const FileContent& content, const PluginNote& 
   if (const auto known = refused.find(content.sha256); known != refused.end())
     throw PluginRefused(known->second.code, known->second.message);
   try {
+    library_image(content);  // one for child and parent
     if (options.probe) probe_plugin(content, note, options.probe_timeout);
     return open_plugin(content, note);
   } catch (const PluginRefused& e) {

@@ -28,12 +28,17 @@ void add(SearchPath& path, const fs::path& place, std::string_view origin) {
     path.ignored.push_back(std::string(origin) + ": \"" + place.string() + "\" is not absolute");
     return;
   }
-  std::error_code error;
-  fs::path clean = fs::weakly_canonical(place, error);
-  if (error) clean = place.lexically_normal();
-  // Two names of one directory would make each of its plugins a duplicate of itself.
-  if (std::ranges::any_of(path.places, [&](const auto& p) { return p.path == clean; })) return;
-  path.places.push_back({clean, std::string(origin)});
+  const auto target = [](const fs::path& p) {
+    std::error_code error;
+    const fs::path clean = fs::weakly_canonical(p, error);
+    return error ? p.lexically_normal() : clean;
+  };
+  // Two names of one directory would make each of its plugins a duplicate of itself. Links are kept
+  // as they were given: whether they can be trusted is looked at when a file is read.
+  const fs::path clean = target(place);
+  if (std::ranges::any_of(path.places, [&](const auto& p) { return target(p.path) == clean; }))
+    return;
+  path.places.push_back({place.has_filename() ? place : place.parent_path(), std::string(origin)});
 }
 
 void add_list(SearchPath& path, std::string_view list, std::string_view origin) {
