@@ -117,19 +117,24 @@ int leave(int code) {
 }  // namespace gh::host
 
 // The dynamic linker finds these before the C library's, which runs none of the handlers above.
-// What the C library itself calls is not redirected, and neither is a system call made by hand.
+// What the C library itself calls is not redirected, and neither is a system call made by hand. The
+// program's own code knows what it does.
 extern "C" {
 
-[[noreturn]] void _exit(int code) {
+extern const char __executable_start, etext;
+
+[[noreturn]] static void leave_as(const char* call, int code, const void* caller) {
   using namespace gh::host;
-  if (is_unexpected()) {
+  const bool ours = caller >= &__executable_start && caller < &etext;
+  if (!ours && is_unexpected()) {
     Reason reason;
-    tell(reason.add("a plugin or library called _exit(").add(code).add(")"));
+    tell(reason.add("a plugin or library called ").add(call).add("(").add(code).add(")"));
     code = kInternal;
   }
   end_now(code);
 }
 
-[[noreturn]] void _Exit(int code) { ::_exit(code); }
+[[noreturn]] void _exit(int code) { leave_as("_exit", code, __builtin_return_address(0)); }
+[[noreturn]] void _Exit(int code) { leave_as("_Exit", code, __builtin_return_address(0)); }
 
 }  // extern "C"

@@ -5,7 +5,9 @@ import signal
 import subprocess
 import unittest
 
-from ghhost_case import GHHOST, SHORT, TOY, GhhostCase
+from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
+
+SHAPES = SOURCE / "recipes/shapes.toml"
 
 
 class Streams(GhhostCase):
@@ -53,7 +55,7 @@ class Streams(GhhostCase):
         for redirection, reason in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
             for command in (["version"], ["version", "--json"], ["keys"], ["check", TOY], ["check", TOY, "--resolved"],
                             ["plugins", "list"], ["plugins", "info", "simclr"], ["plugins", "check", "simclr"],
-                            ["data", "check", TOY], ["data", "preview", TOY], ["report", run], ["diff", run, run],
+                            ["data", "check", TOY], ["data", "preview", SHAPES], ["report", run], ["diff", run, run],
                             ["export", run], ["--help"], ["run", "--help"], ["new-plugin", "ssl", f"mine{len(reason)}"]):
                 with self.subTest(redirection=redirection, command=command):
                     done = self.shell(redirection, *command)

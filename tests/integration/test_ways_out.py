@@ -26,7 +26,7 @@ class WaysOut(GhhostCase):
 
     def test_leaving_as_if_all_were_well_has_code_70_and_a_status(self):
         for how, call in (("exit", "exit(0)"), ("exit_75", "exit(75)"), ("quick_exit", "quick_exit()"), ("_exit", "_exit(0)"),
-                          ("_Exit", "_exit(0)")):
+                          ("_Exit", "_Exit(0)")):
             with self.subTest(how=how):
                 run, done = self.leave(how)
                 self.assertEqual(done.returncode, 70, done.stderr)

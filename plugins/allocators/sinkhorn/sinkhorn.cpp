@@ -97,7 +97,7 @@ class Sinkhorn final : public gh::Allocator, public gh::PairedAllocator {
 constexpr gh::Param kParams[] = {
     gh::integer("iterations", "300", "scaling rounds, all of them unless tolerance is above 0")
         .at_least(1)
-        .at_most(100000),
+        .at_most(100000000),
     gh::real("epsilon", "0.05", "entropic regularisation; smaller gives harder targets").above(0),
     gh::choice("domain", "auto", "auto|linear|log",
                "where the scaling happens; auto takes log when exp(logits/epsilon) would overflow"),

@@ -190,7 +190,7 @@ constexpr gh::Param kParams[] = {
         .optional(),
     gh::integer("epochs", nullptr, "gh: 500; sdclr: 30, with shots or list 100")
         .at_least(1)
-        .at_most(100000)
+        .at_most(1000000)
         .optional(),
     gh::integer("batch", nullptr, "gh: 1000; sdclr: 512").at_least(1).at_most(1 << 20).optional(),
     gh::real("rate", nullptr, "learning rate of the first epoch; gh: 0.01; sdclr: 30")

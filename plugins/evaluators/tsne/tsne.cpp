@@ -337,7 +337,7 @@ constexpr gh::Param kParams[] = {
         .at_least(4)
         .at_most(10000),
     gh::real("perplexity", "30.0", "effective number of neighbours").at_least(1),
-    gh::integer("iterations", "1000", "steps of the descent").at_least(1).at_most(100000),
+    gh::integer("iterations", "1000", "steps of the descent").at_least(1).at_most(10000000),
     gh::real("exaggeration", "12.0", "of the attraction in the first quarter, at most 250 steps")
         .at_least(1),
     gh::choice("start", "pca", "pca|random", "where points begin"),
