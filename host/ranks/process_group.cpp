@@ -14,9 +14,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <future>
 #include <map>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 namespace gh::host {
@@ -38,7 +41,64 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
+using Clock = std::chrono::steady_clock;
+
+// LibTorch's own time-outs, which say more, come first.
+constexpr std::chrono::seconds kGrace(1);
+
+// The result of `action`, for calls of LibTorch that wait without end. It runs beside; one that is
+// late is left behind with all it holds.
+template <class Action>
+auto by(Clock::time_point deadline, Action action) {
+  std::packaged_task<decltype(action())()> task(std::move(action));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  require(result.wait_until(deadline) == std::future_status::ready, ErrorCode::io,
+          "whoever listens there does not answer");
+  return result.get();
+}
+
+std::vector<uint8_t> to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
+
+// Ends every process that is at the store with the same gh::Error (invalid_param). The first may be
+// the store's home, which stays until the others know, or for two seconds.
+[[noreturn]] void refuse(c10d::Store& store, const Launch& launch) {
+  const std::vector<uint8_t> text = store.get("refused");
+  store.add("refused by", 1);
+  for (int i = 0; launch.rank == 0 && i < 200; ++i) {
+    if (store.add("refused by", 0) >= store.add("present", 0)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  fail(ErrorCode::invalid_param, std::string(text.begin(), text.end()));
+}
+
+// Returns when all ranks are at the store. Refuses them when they do not agree on how many they
+// are, or which is which: what they would then send each other does not fit together.
+void count_ranks(c10d::Store& store, const Launch& launch, Clock::time_point deadline) {
+  store.add("present", 1);
+  const std::vector<uint8_t> world = to_bytes(std::to_string(launch.world));
+  const std::vector<uint8_t> first = store.compareSet("world", {}, world);
+  std::ostringstream refusal;
+  if (first != world)
+    refusal << "WORLD_SIZE is " << launch.world << " on rank " << launch.rank << " and "
+            << std::string(first.begin(), first.end())
+            << " on another; start all ranks with the same number";
+  else if (store.add("rank " + std::to_string(launch.rank), 1) > 1)
+    refusal << "two processes say that they are rank " << launch.rank << " of " << launch.world
+            << "; give each a RANK of its own";
+  if (const std::string text = refusal.str(); !text.empty()) store.set("refused", to_bytes(text));
+  store.add("came", 1);
+  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    if (store.check({"refused"})) refuse(store, launch);
+    const int64_t came = store.add("came", 0);
+    if (came >= launch.world) break;
+    require(Clock::now() < deadline, ErrorCode::io, came, " of ", launch.world, " came");
+  }
+  if (store.check({"refused"})) refuse(store, launch);
+}
+
 c10::intrusive_ptr<c10d::Store> meet(const Launch& launch, const RanksPlan& plan) {
+  const Clock::time_point deadline = Clock::now() + milliseconds(plan.timeout_seconds);
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(launch.port);
   options.isServer = launch.rank == 0 && !launch.agent_store;
@@ -48,9 +108,21 @@ c10::intrusive_ptr<c10d::Store> meet(const Launch& launch, const RanksPlan& plan
   if (options.isServer)
     require_known(launch.address);
   else
-    await_listener(launch.address, launch.port, std::chrono::steady_clock::now() + options.timeout);
-  auto store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
-  return c10::make_intrusive<c10d::PrefixStore>("ghhost/" + launch.attempt, store);
+    await_listener(launch.address, launch.port, deadline);
+  return by(deadline + kGrace, [=]() -> c10::intrusive_ptr<c10d::Store> {
+    auto store = c10::make_intrusive<c10d::PrefixStore>(
+        "ghhost/" + launch.attempt, c10::make_intrusive<c10d::TCPStore>(launch.address, options));
+    count_ranks(*store, launch, deadline);
+    return store;
+  });
+}
+
+// A process that was stopped for long and goes on writes to others that are gone: an error like any
+// other loss, not the end by a signal.
+void survive_broken_pipes() {
+  struct sigaction now {};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
 }
 
 c10::intrusive_ptr<c10d::Backend> make_gloo(const c10::intrusive_ptr<c10d::Store>& store,
@@ -106,14 +178,20 @@ struct ProcessGroup::Links {
 
 ProcessGroup::ProcessGroup(const Launch& launch, const RanksPlan& plan)
     : launch_(launch), plan_(plan), links_(std::make_shared<Links>()) {
+  survive_broken_pipes();
   try {
     links_->store = meet(launch_, plan_);
-    links_->cpu = make_gloo(links_->store, launch_, plan_);
+    links_->cpu =
+        by(Clock::now() + milliseconds(plan.timeout_seconds) + kGrace,
+           [store = links_->store, launch, plan] { return make_gloo(store, launch, plan); });
 #ifdef USE_C10D_NCCL
     if (plan_.device.is_cuda()) links_->cuda = make_nccl(links_->store, launch_, plan_);
 #endif
   } catch (const std::exception& error) {
     close();
+    if (const auto* own = dynamic_cast<const Error*>(&error);
+        own != nullptr && own->code() == ErrorCode::invalid_param)
+      throw;
     fail(ErrorCode::io, "rank ", launch_.rank, " of ", launch_.world,
          " did not meet the others at ", launch_.address, ':', launch_.port, " within ",
          plan_.timeout_seconds, " s (", reason_of(error),
@@ -208,18 +286,18 @@ at::Tensor ProcessGroup::exchange(const at::Tensor& rows, std::vector<int64_t> s
 // Through the store: a message between processes would be a connection to wait on again.
 void ProcessGroup::leave() noexcept try {
   if (links_ == nullptr) return;
-  c10d::Store& store = *links_->store;
-  if (store.add("leaving", 1) == world())
-    store.set("left", std::vector<uint8_t>{1});
-  else
-    store.wait({"left"});
-  // The first may be the store's home, which stays until the others know.
-  if (rank() != 0) {
-    store.add("told", 1);
-    return;
-  }
-  for (int i = 0; i < 500 && store.add("told", 0) < world() - 1; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  by(Clock::now() + milliseconds(plan_.timeout_seconds) + kGrace,
+     [links = links_, launch = launch_] {
+       c10d::Store& store = *links->store;
+       if (store.add("leaving", 1) == launch.world)
+         store.set("left", std::vector<uint8_t>{1});
+       else
+         store.wait({"left"});
+       // The first may be the store's home, which stays until the others know.
+       if (launch.rank != 0) store.add("told", 1);
+       for (int i = 0; launch.rank == 0 && i < 500 && store.add("told", 0) < launch.world - 1; ++i)
+         std::this_thread::sleep_for(std::chrono::milliseconds(10));
+     });
 } catch (const std::exception&) {  // somebody died after the work was done
 }
 

@@ -178,6 +178,24 @@ std::string Ranks::broadcast_text(std::string_view from_rank_0) {
   return text;
 }
 
+std::vector<std::string> Ranks::gather_text(std::string_view own) {
+  if (!group_) return {std::string(own)};
+  int64_t size = static_cast<int64_t>(own.size());
+  const at::Tensor gathered = group_->gather(at::from_blob(&size, {sizeof size}, at::kByte));
+  std::vector<int64_t> sizes(static_cast<size_t>(world()));
+  std::memcpy(sizes.data(), gathered.const_data_ptr(), gathered.nbytes());
+  std::string padded(own);
+  padded.resize(static_cast<size_t>(*std::max_element(sizes.begin(), sizes.end())));
+  std::vector<std::string> texts(sizes.size());
+  if (padded.empty()) return texts;
+  const at::Tensor all = group_->gather(
+      at::from_blob(padded.data(), {static_cast<int64_t>(padded.size())}, at::kByte));
+  const char* begin = reinterpret_cast<const char*>(all.const_data_ptr());
+  for (size_t i = 0; i < texts.size(); ++i, begin += padded.size())
+    texts[i].assign(begin, static_cast<size_t>(sizes[i]));
+  return texts;
+}
+
 void Ranks::sum_in_place(at::Tensor& value) {
   if (!group_) return;
   at::NoGradGuard no_grad;

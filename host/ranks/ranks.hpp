@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gh::host {
 
@@ -50,6 +51,8 @@ class Ranks {
   // From rank 0, in place; any device, dtype and layout.
   void broadcast(std::span<at::Tensor> tensors);
   std::string broadcast_text(std::string_view from_rank_0);
+  // What each rank says, in their order; texts may be of different length.
+  std::vector<std::string> gather_text(std::string_view own);
 
   void sum_in_place(at::Tensor& value);  // no gradient
   // The same without waiting: the returned function does that. Call it once; until then leave

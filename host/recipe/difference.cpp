@@ -28,6 +28,18 @@ void visit_leaves(const Value& value, const std::string& path, const Visit& visi
     visit_leaves((*array)[i], join_path(path, std::to_string(i)), visit);
 }
 
+Table numeric_part_of(const Table& table, const std::string& path) {
+  Table out;
+  for (const Entry& entry : table.entries()) {
+    const std::string key = join_path(path, entry.key);
+    if (!changes_numbers(key)) continue;
+    const Table* inner = entry.value.as<Table>();
+    out.set(entry.key,
+            inner ? Value{numeric_part_of(*inner, key), entry.value.source} : entry.value);
+  }
+  return out;
+}
+
 std::map<std::string, std::string> flatten(const Table& table) {
   std::map<std::string, std::string> out;
   for_each_leaf(table, [&](const std::string& path, const Value& value) {
@@ -47,6 +59,8 @@ bool changes_numbers(std::string_view key) {
     return key == other || (key.starts_with(other) && key[other.size()] == '.');
   });
 }
+
+Table numeric_part(const Table& resolved) { return numeric_part_of(resolved, ""); }
 
 std::vector<Difference> numeric_differences(const Table& was, const Table& is) {
   std::vector<Difference> out;

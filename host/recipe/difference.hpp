@@ -22,6 +22,9 @@ struct Difference {
   std::string was, is;  // TOML text; empty where the key is absent
 };
 
+// Without the keys that change no number.
+Table numeric_part(const Table& resolved);
+
 // In the order of keys, without those that change no number.
 std::vector<Difference> numeric_differences(const Table& was, const Table& is);
 

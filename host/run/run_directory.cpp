@@ -8,12 +8,12 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -72,12 +72,44 @@ bool make_directory(const fs::path& path) {
   return made && !error;
 }
 
-fs::path next_free(const std::string& name) {
-  for (int i = 1; i < 100000; ++i) {
-    const fs::path candidate = fs::absolute(fmt::format("runs/{}-{:03}", slug(name), i));
-    if (make_directory(candidate)) return candidate;
+fs::path numbered(const std::string& name, int64_t number) {
+  return fs::absolute(fmt::format("runs/{}-{:03}", slug(name), number));
+}
+
+// The highest number of runs/<slug of name>-NNN; 0: there is none. Runs may have been removed from
+// between the others.
+int64_t highest_number(const std::string& name) {
+  const std::string prefix = slug(name) + "-";
+  int64_t highest = 0;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator("runs", none)) {
+    const std::string file = entry.path().filename();
+    if (!file.starts_with(prefix) || !entry.is_directory()) continue;
+    const char *begin = file.data() + prefix.size(), *end = file.data() + file.size();
+    int64_t number = 0;
+    const auto [stop, error] = std::from_chars(begin, end, number);
+    if (error != std::errc() || stop != end || numbered(name, number).filename() != file) continue;
+    highest = std::max(highest, number);
   }
-  fail(ErrorCode::io, "no free name under runs/ for '", name, "'; give one with --out");
+  return highest;
+}
+
+fs::path next_free(const std::string& name) {
+  for (int64_t i = highest_number(name) + 1;; ++i)
+    if (const fs::path candidate = numbered(name, i); make_directory(candidate)) return candidate;
+}
+
+// Of a run that begins. Another process may look at the same time, so the lock comes first; but
+// nothing is put into a directory that holds something else.
+bool is_fresh(const fs::path& directory) {
+  return std::all_of(fs::directory_iterator(directory), fs::directory_iterator(),
+                     [](const auto& entry) { return RunLock::is_own(entry.path().filename()); });
+}
+
+// Whether the first `bytes` of a file are whole lines.
+bool ends_a_line(const fs::path& file, int64_t bytes) {
+  std::ifstream in(file);
+  return bytes == 0 || (in.seekg(bytes - 1) && in.get() == '\n');
 }
 
 std::ofstream open_append(const fs::path& file) {
@@ -142,12 +174,7 @@ void write_file_atomically(const fs::path& file, std::string_view content, Durab
 
 RunDirectory::RunDirectory(fs::path path, bool written)
     : path_(std::move(path)), written_(written) {
-  if (!written_) return;
-  const fs::path file = path_ / ".lock";
-  lock_ = FileDescriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (lock_.get() < 0) fail_io("cannot open", file);
-  require(::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0, ErrorCode::io, path_.string(),
-          " is being written by another process; wait for it or stop it first");
+  if (written_) lock_ = RunLock(path_);
 }
 
 void RunDirectory::open_files() {
@@ -159,15 +186,16 @@ void RunDirectory::open_files() {
 
 RunDirectory RunDirectory::create(const fs::path& wanted, const std::string& name) {
   fs::path path = wanted.empty() ? next_free(name) : fs::absolute(wanted).lexically_normal();
-  if (!wanted.empty() && !make_directory(path)) {
-    if (!fs::is_directory(path))
-      fail(ErrorCode::io, path.string(), " exists and is not a directory");
-    if (!fs::is_empty(path))
-      fail(ErrorCode::io, path.string(),
-           " exists and is not empty; go on with the run in it with --resume, give another --out, "
-           "or remove it first");
-  }
-  RunDirectory out(std::move(path), true);
+  if (!wanted.empty() && !make_directory(path) && !fs::is_directory(path))
+    fail(ErrorCode::io, path.string(), " exists and is not a directory");
+  const auto require_fresh = [&path] {
+    require(is_fresh(path), ErrorCode::io, path.string(),
+            " exists and is not empty; go on with the run in it with --resume, give another --out, "
+            "or remove it first");
+  };
+  if (!RunLock::has_been_in(path)) require_fresh();
+  RunDirectory out(path, true);
+  require_fresh();
   out.open_files();
   return out;
 }
@@ -181,13 +209,8 @@ RunDirectory RunDirectory::reopen(const fs::path& path) {
 RunDirectory RunDirectory::unwritten(const fs::path& path) { return RunDirectory(path, false); }
 
 fs::path RunDirectory::latest(const std::string& name) {
-  fs::path found;
-  for (int i = 1; i < 100000; ++i) {
-    const fs::path candidate = fs::absolute(fmt::format("runs/{}-{:03}", slug(name), i));
-    if (!fs::exists(candidate)) break;
-    found = candidate;
-  }
-  return found;
+  const int64_t highest = highest_number(name);
+  return highest > 0 ? numbered(name, highest) : fs::path();
 }
 
 void RunDirectory::write_text(std::string_view name, std::string_view content,
@@ -268,6 +291,9 @@ void RunDirectory::rewind(const Marks& marks, int64_t step) {
           metrics.string(),
           " has fewer lines than when the checkpoint was made; put it back, or start again in "
           "another directory");
+  require(ends_a_line(metrics, marks.metrics_bytes), ErrorCode::io, metrics.string(),
+          " is not the file that was there when the checkpoint was made: byte ",
+          marks.metrics_bytes, " ends no line; put it back, or start again in another directory");
   fs::resize_file(metrics, static_cast<std::uintmax_t>(marks.metrics_bytes));
   keep_lines(path_ / "timing.jsonl", count_lines(metrics));
   MetricsCsv::rebuild(metrics, path_ / "metrics.csv");

@@ -15,8 +15,8 @@
 //   report.html        all of the above to look at
 #pragma once
 
-#include "plugins/file_descriptor.hpp"
 #include "run/metrics_csv.hpp"
+#include "run/run_lock.hpp"
 #include "run/tensorboard.hpp"
 
 #include <nlohmann/json.hpp>
@@ -39,18 +39,20 @@ void write_file_atomically(const std::filesystem::path& file, std::string_view c
 
 class RunDirectory {
  public:
-  // Takes `wanted`, which must not exist or be empty; with an empty `wanted`, the first free of
-  // runs/<slug of name>-001, -002, … Throws gh::Error (io) saying what to do.
+  // Takes `wanted`, which must not exist or be empty; with an empty `wanted`, the number after the
+  // last of runs/<slug of name>-001, -002, … Of several that want the same at the same time, one
+  // gets it. Throws gh::Error (io) saying what to do.
   static RunDirectory create(const std::filesystem::path& wanted, const std::string& name);
   // A directory that holds a run, to go on with it. Throws when another process is at it.
   static RunDirectory reopen(const std::filesystem::path& path);
   // For ranks that do not write: knows where the run lies, every write does nothing.
   static RunDirectory unwritten(const std::filesystem::path& path);
-  // The last of runs/<slug of name>-NNN; empty when there is none.
+  // That of runs/<slug of name>-NNN with the highest number; empty when there is none.
   static std::filesystem::path latest(const std::string& name);
 
   const std::filesystem::path& path() const { return path_; }
   bool written() const { return written_; }
+  const std::string& lock_warning() const { return lock_.warning(); }  // empty: it is locked well
 
   void write_text(std::string_view name, std::string_view content,
                   Durability durability = Durability::synced);  // atomically
@@ -74,6 +76,7 @@ class RunDirectory {
     int64_t metrics_bytes = 0, results = 0;
   };
   Marks marks();  // syncs the files
+  // Throws gh::Error (io), with nothing cut, where the marks do not fit the files.
   void rewind(const Marks& marks, int64_t step);
 
  private:
@@ -83,7 +86,7 @@ class RunDirectory {
 
   std::filesystem::path path_;
   bool written_;
-  FileDescriptor lock_;
+  RunLock lock_;
   std::ofstream metrics_, timing_, log_;
   std::unique_ptr<MetricsCsv> csv_;
   std::unique_ptr<EventWriter> events_;

@@ -33,14 +33,6 @@ nlohmann::json read_json(const std::filesystem::path& file) {
   return in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
 }
 
-Recipe recipe_of(const std::filesystem::path& run, Registry& registry) {
-  Diagnostics problems;
-  Recipe recipe = load_recipe(run / "recipe.toml", {}, registry, problems);
-  require(!problems.has_errors(), ErrorCode::invalid_param, "the recipe in ", run.string(),
-          " does not fit these plugins any more:\n", problems.text());
-  return recipe;
-}
-
 void require_same_data(const std::filesystem::path& run, const SampleSet& train) {
   const nlohmann::json data = read_json(run / "data.json");
   if (!data.is_object()) return;
@@ -80,11 +72,19 @@ void warn_of_environment(const std::filesystem::path& run, const Continuation& n
 
 }  // namespace
 
+Recipe recorded_recipe(const std::filesystem::path& run, Registry& registry) {
+  Diagnostics problems;
+  Recipe recipe = load_recipe(run / "recipe.toml", {}, registry, problems);
+  require(!problems.has_errors(), ErrorCode::invalid_param, "the recipe in ", run.string(),
+          " does not fit these plugins any more:\n", problems.text());
+  return recipe;
+}
+
 void require_same_run(const std::filesystem::path& run, const Continuation& now,
                       const std::function<void(const std::string&)>& warn) {
   if (!std::filesystem::exists(run / "recipe.toml")) return;  // stopped before it began
   const auto differences =
-      numeric_differences(recipe_of(run, now.registry).resolved, now.recipe.resolved);
+      numeric_differences(recorded_recipe(run, now.registry).resolved, now.recipe.resolved);
   require(differences.empty(), ErrorCode::invalid_param, run.string(),
           " was started with another recipe; undo these changes, or start anew with another "
           "--out:\n",
@@ -95,7 +95,8 @@ void require_same_run(const std::filesystem::path& run, const Continuation& now,
 
 std::vector<Difference> changes_since(const std::filesystem::path& run, const Recipe& recipe,
                                       Registry& registry) {
-  const auto differences = numeric_differences(recipe_of(run, registry).resolved, recipe.resolved);
+  const auto differences =
+      numeric_differences(recorded_recipe(run, registry).resolved, recipe.resolved);
   std::vector<Difference> refused;
   for (const Difference& d : differences)
     if (!may_change_afterwards(d.key)) refused.push_back(d);

@@ -13,6 +13,10 @@
 
 namespace gh::host {
 
+// The recipe that `run` was started with. Throws gh::Error (invalid_param) where these plugins do
+// not take it.
+Recipe recorded_recipe(const std::filesystem::path& run, Registry& registry);
+
 // What would go on.
 struct Continuation {
   const Recipe& recipe;

@@ -20,8 +20,11 @@ double Schedule::rate(double position) const {
   if (id == "constant") return lr;
   const double e = per_step ? position : std::floor(position) + 1;
   if (e < static_cast<double>(warm_up)) return lr * e / static_cast<double>(warm_up);
+  if (id == "cosine" && !per_step && has_no_descent()) return lr;
   return id == "step" ? stepped(position) : curve(e);
 }
+
+bool Schedule::has_no_descent() const { return epochs <= std::max<int64_t>(warm_up, 1); }
 
 double Schedule::curve(double e) const {
   if (id == "cosine") return cosine(lr, lr_min, e, warm_up, epochs);

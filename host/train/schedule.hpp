@@ -22,12 +22,14 @@ struct Schedule {
 
   // Rate of the step at `position` = epochs finished + part of this one that is done, from 0.
   // Unless per_step is set, every step of an epoch has the rate of that epoch, counted from 1 as
-  // the published GH schedules count: the curve's value at the epoch's end.
+  // the published GH schedules count: the curve's value at the epoch's end. A cosine of a single
+  // epoch, or whose warm-up lasts to the end, stays at lr: its end would be all there is of it.
   double rate(double position) const;
 
  private:
   double curve(double e) const;  // after e epochs
   double stepped(double position) const;
+  bool has_no_descent() const;  // of a cosine by epochs
 };
 
 }  // namespace gh::host

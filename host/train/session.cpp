@@ -15,7 +15,10 @@
 #include "train/evaluations.hpp"
 #include "train/export.hpp"
 #include "train/interrupt.hpp"
+#include "train/last_batch.hpp"
+#include "train/run_identity.hpp"
 #include "train/same_run.hpp"
+#include "train/same_start.hpp"
 #include "train/stages.hpp"
 #include "train/trainer.hpp"
 
@@ -136,12 +139,18 @@ class Session {
   }
 
   RunOutcome run(const RunOptions& options) {
+    Diagnostics problems;
+    check_last_batch(recipe_, plan_, train_.size(), problems);
+    if (problems.has_errors()) throw RecipeRefused(problems);
     Opened opened = open_directory(options);
     RunDirectory& directory = opened.directory;
     host_.set_log(directory);
     const bool first = process_.ranks->first();
+    if (const std::string& text = directory.lock_warning(); !text.empty())
+      host_.say(Severity::warning, text);
     if (opened.finished) {
       host_.say(Severity::info, directory.path().string() + " is finished; nothing to go on with");
+      if (first) write_report(directory.path());  // it may have been killed just before that
       return {.directory = directory.path(), .interrupted = false, .first = first};
     }
     RunStatus status(directory);
@@ -208,7 +217,9 @@ class Session {
   ReplayOutcome replay(const std::filesystem::path& run) {
     const StepExamination recorded = read_failure(run);
     CheckpointStore store(run, plan_.checkpoints);
-    const auto from = store.newest([&](const std::string& text) { console_.warn(text); });
+    const auto warn = [&](const std::string& text) { console_.warn(text); };
+    const auto from = store.newest(warn);
+    if (from) require_own_checkpoint(*from, recorded_identity(run, registry_), registry_, warn);
     RunDirectory directory = RunDirectory::unwritten(run);
     RunStatus status(directory);
     const InterruptGuard interrupts;
@@ -243,6 +254,7 @@ class Session {
                 ? " has no checkpoint: it was stopped before its first. Go on with it (ghhost "
                   "resume), or give weights of a file"
                 : " has no sound checkpoint");
+    require_own_checkpoint(*from, recorded_identity(run, registry_), registry_, warn);
     RunDirectory directory = RunDirectory::unwritten(run);
     RunStatus status(directory);
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
@@ -286,6 +298,7 @@ class Session {
 
   // Networks and points; every component's complaints at once.
   void build() {
+    require_same_samples(*process_.ranks, train_);
     Diagnostics problems;
     const auto complaints = [&](const std::string& path) {
       return RecipeComplaints(recipe_, path, problems);
@@ -425,7 +438,7 @@ class Session {
 
   Opened open_as_first(const RunOptions& options) {
     const std::filesystem::path wanted = run_to_resume(options, plan_.name);
-    if (!options.resume || wanted.empty() || !std::filesystem::exists(wanted / ".lock"))
+    if (!options.resume || wanted.empty() || !RunLock::has_been_in(wanted))
       return {.directory = RunDirectory::create(options.out, plan_.name), .from = {}};
     Opened opened{.directory = RunDirectory::reopen(wanted), .from = {}};
     const std::filesystem::path& path = opened.directory.path();
@@ -438,20 +451,17 @@ class Session {
                      [&](const std::string& text) { console_.warn(text); });
     opened.finished = is_finished(path);
     if (opened.finished) return opened;
-    opened.from = CheckpointStore(path, plan_.checkpoints).newest([&](const std::string& text) {
+    const auto warn = [&](const std::string& text) {
       opened.directory.log(text);
       console_.warn(text);
-    });
+    };
+    opened.from = CheckpointStore(path, plan_.checkpoints).newest(warn);
     require(opened.from || CheckpointStore(path, plan_.checkpoints).files().empty(), ErrorCode::io,
             "no checkpoint in ", path.string(), " is sound; start anew with another --out");
-    RunDirectory::Marks marks;
-    int64_t step = 0;
-    if (opened.from) {
-      const auto position = nlohmann::json::parse(opened.from->content.metadata.at("position"));
-      marks = {.metrics_bytes = position.at("metrics_bytes"), .results = position.at("results")};
-      step = position.at("total");
-    }
-    opened.directory.rewind(marks, opened.from ? step + 1 : 0);
+    if (opened.from)
+      require_own_checkpoint(*opened.from, identity_of(recipe_, train_), registry_, warn);
+    else
+      opened.directory.rewind({}, 0);  // it begins anew
     return opened;
   }
 
@@ -508,6 +518,7 @@ class Session {
                     .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
                     .directory = directory,
                     .checkpoints = checkpoints,
+                    .identity = identity_of(recipe_, train_).metadata(),
                     .status = status,
                     .console = console_,
                     .evaluate = [this, &directory](const EvaluationMoment& moment) {
@@ -519,9 +530,10 @@ class Session {
     const InterruptGuard interrupts;
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
     CheckpointStore checkpoints(directory.path(), plan_.checkpoints);
-    if (from && directory.written()) checkpoints.go_on_from(*from);
     Trainer trainer = make_trainer(directory, checkpoints, status, loader);
-    const bool finished = trainer.train(from ? &from->content : nullptr);
+    const bool finished = trainer.train(from ? &from->content : nullptr, [&] {
+      if (directory.written()) checkpoints.go_on_from(*from);
+    });
     console_.finish();
     if (const auto pictures = host_.pictures(); !pictures.empty())
       directory.write_result(
@@ -550,6 +562,8 @@ class Session {
 
 RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options) {
   Process process(recipe, false);
+  require_same_start(*process.ranks, recipe, registry, process.device,
+                     {{"command", options.resume ? "run --resume" : "run"}});
   const RunOutcome outcome =
       Session(recipe, registry, process, run_to_resume(options, recipe.text("name"))).run(options);
   process.ranks->leave();
@@ -564,6 +578,9 @@ std::string export_run(const Recipe& recipe, Registry& registry, const std::file
 
 RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOptions& options) {
   Process process(recipe, false);
+  require_same_start(*process.ranks, recipe, registry, process.device,
+                     {{"command", options.which == Which::best ? "eval --best" : "eval"},
+                      {"--weights", options.weights.empty() ? "no" : "yes"}});
   const RunOutcome outcome =
       Session(recipe, registry, process, options.run, options.weights).evaluate_afterwards(options);
   process.ranks->leave();

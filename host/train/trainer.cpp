@@ -1,8 +1,10 @@
 #include "train/trainer.hpp"
 
+#include "ranks/same_state.hpp"
 #include "train/autocast.hpp"
 #include "train/gradient_norm.hpp"
 #include "train/interrupt.hpp"
+#include "train/last_batch.hpp"
 #include "train/state_archive.hpp"
 
 #include "gh/error.hpp"
@@ -36,16 +38,32 @@ class TrainableList final : public Trainables {
   std::vector<OptimizedParameter> parameters;
 };
 
-// LibTorch's own generators, for operators that draw from them.
-void visit_generators(State& state, at::Device device) {
+// LibTorch's own generators, for operators that draw from them. Ranks may have drawn differently:
+// several have a row each, of which each gets its own back.
+void visit_generators(State& state, at::Device device, Ranks& ranks) {
   const auto visit = [&](const char* name, at::Generator generator) {
-    std::lock_guard lock(generator.mutex());
-    at::Tensor bytes = generator.get_state();
+    at::Tensor bytes;
+    {
+      std::lock_guard lock(generator.mutex());
+      bytes = generator.get_state();
+    }
+    if (!state.loading() && ranks.world() > 1) bytes = ranks.all_gather(bytes.view({1, -1}));
     state.tensor(name, bytes);
-    if (state.loading()) generator.set_state(bytes);
+    if (!state.loading()) return;
+    if (bytes.dim() == 2) bytes = bytes[std::min(ranks.rank(), bytes.size(0) - 1)].clone();
+    std::lock_guard lock(generator.mutex());
+    generator.set_state(bytes);
   };
   visit("generator.cpu", at::globalContext().defaultGenerator(at::kCPU));
   if (device.is_cuda()) visit("generator.cuda", at::globalContext().defaultGenerator(device));
+}
+
+// State of which each rank has its own and the first one's is kept: what is only shown, and batch
+// statistics that are not taken over all ranks.
+bool is_of_one_rank(const std::string& name, Norm norm) {
+  return name.starts_with("host.picture") ||
+         (norm == Norm::of_each_rank &&
+          (name.ends_with("running_mean") || name.ends_with("running_var")));
 }
 
 }  // namespace
@@ -140,9 +158,14 @@ Trainer::Trainer(TrainerParts parts)
 
 // ---- stages ----
 
-bool Trainer::train(const TensorFile* from) {
+bool Trainer::train(const TensorFile* from, const std::function<void()>& loaded) {
   if (!from) parts_.evaluate({.name = "start"});
-  if (!run_stages(from)) {
+  const auto cut = [&] {
+    parts_.host.ranks().barrier();
+    rewind_to(*from);
+    loaded();
+  };
+  if (!run_stages(from, cut)) {
     save({});
     parts_.host.ranks().barrier();  // nobody leaves before it is written
     return false;
@@ -157,15 +180,17 @@ bool Trainer::train(const TensorFile* from) {
   return true;
 }
 
-bool Trainer::run_stages(const TensorFile* from) {
+bool Trainer::run_stages(const TensorFile* from, const std::function<void()>& loaded) {
   if (from) position_ = read_position(*from);
   const auto count = static_cast<int64_t>(parts_.stages.size());
   if (position_.stage == count) {  // trained to the end, and stopped after that
     begin_stage(count - 1, from);
+    loaded();
     return true;
   }
   while (position_.stage < count) {
     begin_stage(position_.stage, from);
+    if (from) loaded();
     if (from && position_.steps == 0 && position_.epochs > 0) after_epoch();
     from = nullptr;
     if (!run_stage()) return false;
@@ -183,7 +208,7 @@ void Trainer::restore_only(const TensorFile& from) {
 
 StepExamination Trainer::replay(const TensorFile* from, int64_t step) {
   replayed_ = step;
-  run_stages(from);
+  run_stages(from, [] {});
   parts_.console.finish();
   require(examination_.has_value(), ErrorCode::numeric, "training ended before step ", step + 1);
   return *examination_;
@@ -282,6 +307,9 @@ void Trainer::require_complete_state() {
 // ---- epochs ----
 
 bool Trainer::run_stage() {
+  const std::string lone = lone_last_sample(parts_.plan, norm_of(parts_.recipe), stage_size());
+  require(stage().epochs == 0 || lone.empty(), ErrorCode::invalid_param, "stage '", stage().name,
+          "': ", lone);
   const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage().epochs);
   while (position_.epochs < stage().epochs) {
     parts_.host.progress_now().epoch = position_.epochs;
@@ -439,10 +467,10 @@ Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
   parts_.host.set_call(0);
 
   // Ranks agree on what follows: who was asked to stop, whether the first one's clock says that it
-  // is time to save, who has a loss that is not finite.
+  // is time to save, who has a loss that is not finite. The loss is that of all of them.
   const double loss = step.loss();
-  std::array<double, 3> votes = {InterruptGuard::requested() ? 1.0 : 0.0, save_is_due() ? 1.0 : 0.0,
-                                 std::isfinite(loss) ? 0.0 : 1.0};
+  std::array<double, 4> votes = {InterruptGuard::requested() ? 1.0 : 0.0, save_is_due() ? 1.0 : 0.0,
+                                 std::isfinite(loss) ? 0.0 : 1.0, loss};
   step.finish(votes);
   const double norm = gradient_norm(optimizer_->parameters());
   const bool scaled = parts_.plan.autocast == at::kHalf;
@@ -451,7 +479,8 @@ Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
     examination_ = examine_step(position_.total, loss, norm, *batch, names_);
     return Wish::none;
   }
-  parts_.host.log("loss", loss);
+  const double mean_loss = votes[3] / static_cast<double>(parts_.host.facts().world);
+  parts_.host.log("loss", mean_loss);
   parts_.host.log("gradient_norm", norm);
   parts_.method.ask("before_update", &SslMethod::before_update, parts_.host);
   if (parts_.plan.clip > 0)
@@ -467,7 +496,7 @@ Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
   ++position_.steps;
   ++position_.total;
   pace.step(samples * parts_.host.facts().world, parts_.loader.waited());
-  show(rate, pace, loss);
+  show(rate, pace, mean_loss);
   return votes[0] > 0 ? Wish::stop : votes[1] > 0 ? Wish::save : Wish::none;
 }
 
@@ -564,15 +593,14 @@ void Trainer::visit(State& method, State& harmonizer, State& optimizer, State& h
   int64_t all = static_cast<int64_t>(skipped);
   own.integer("skipped", all);
   if (own.loading()) skipped_now_ = parts_.host.facts().rank == 0 ? all : 0;
-  visit_generators(own, parts_.host.facts().device);
+  visit_generators(own, parts_.host.facts().device, parts_.host.ranks());
 }
 
 void Trainer::save(std::optional<double> score) {
   saved_ = std::chrono::steady_clock::now();
   TensorFile content;
-  content.metadata["format"] = kFormat;
   const RunDirectory::Marks marks = parts_.directory.marks();
-  content.metadata["position"] = nlohmann::json{
+  const std::string position = nlohmann::json{
       {"stage", position_.stage},
       {"epochs", position_.epochs},
       {"steps", position_.steps},
@@ -585,6 +613,13 @@ void Trainer::save(std::optional<double> score) {
   // What the running epoch's views read, where more was published since it began.
   if (position_.steps > 0 && epoch_weights_ && epoch_weights_ != parts_.host.weights())
     content.tensors.emplace_back("run.epoch_strength", at::tensor(*epoch_weights_, at::kFloat));
+  require_same_state(parts_.host.ranks(), content.tensors, content.metadata,
+                     [norm = norm_of(parts_.recipe)](const std::string& name) {
+                       return is_of_one_rank(name, norm);
+                     });
+  content.metadata["format"] = kFormat;
+  content.metadata["position"] = position;
+  content.metadata.insert(parts_.identity.begin(), parts_.identity.end());
   if (!parts_.directory.written()) return;
   parts_.checkpoints.save(position_.total, std::move(content), score);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - saved_;
@@ -604,6 +639,13 @@ Trainer::Position Trainer::read_position(const TensorFile& from) const {
   require(out.stage <= static_cast<int64_t>(parts_.stages.size()), ErrorCode::io,
           "the checkpoint is in stage ", out.stage, ", the method has ", parts_.stages.size());
   return out;
+}
+
+void Trainer::rewind_to(const TensorFile& from) {
+  const auto json = nlohmann::json::parse(from.metadata.at("position"));
+  parts_.directory.rewind(
+      {.metrics_bytes = json.at("metrics_bytes"), .results = json.at("results")},
+      position_.total + 1);
 }
 
 void Trainer::load(const TensorFile& from) {

@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -55,6 +56,7 @@ struct TrainerParts {
   Harmonizer* harmonizer;  // null without [harmonize]
   RunDirectory& directory;
   CheckpointStore& checkpoints;
+  std::map<std::string, std::string> identity;  // of the run, for the metadata of checkpoints
   RunStatus& status;
   Console& console;
   std::function<void(const EvaluationMoment&)> evaluate;
@@ -65,8 +67,10 @@ class Trainer {
   explicit Trainer(TrainerParts parts);
 
   // From the start, or from a checkpoint. False when a signal asked to stop; the state of the last
-  // finished step is saved either way, before the last evaluation.
-  bool train(const TensorFile* from);
+  // finished step is saved either way, before the last evaluation. What the run directory has
+  // beyond the checkpoint is cut off, and `loaded` called, when all ranks have loaded it: one that
+  // cannot be loaded leaves everything as it was.
+  bool train(const TensorFile* from, const std::function<void()>& loaded);
 
   // Loads a checkpoint for looking at the networks: no training.
   void restore_only(const TensorFile& from);
@@ -87,7 +91,8 @@ class Trainer {
   class StepRun;
 
   void begin_stage(int64_t index, const TensorFile* from);
-  bool run_stages(const TensorFile* from);
+  bool run_stages(const TensorFile* from, const std::function<void()>& loaded);
+  void rewind_to(const TensorFile& from);
   bool run_stage();
   bool run_epoch(const Schedule& schedule);
   EpochPlan plan_of(int64_t epoch, int64_t first_step) const;

@@ -3,13 +3,17 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
 import unittest
+import zlib
 
-from ghhost_case import GHHOST, SOURCE, GhhostCase
+from ghhost_case import GHHOST, SOURCE, TOY, GhhostCase
 
 try:
     import torch
@@ -22,6 +26,110 @@ RESNET = SOURCE / "plugins/backbones/resnet/recipe.toml"
 SMALL = ["backbone.width=4", "train.batch=128", "train.epochs=2", 'train.device="cpu"', "train.threads=1", "loader.threads=1"]
 FEW = 'data.longtail={law="counts", counts=[60, 50, 40, 30, 20, 18, 14, 10, 8, 6]}'  # 256
 GH = ['harmonize={warm_up=1, ramp=0, prior={refresh=1}, structure={id="etf", points=8}, allocator={id="sinkhorn", iterations=20}}']
+
+
+ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_good.so"
+SHORT_TOY = [TOY, "train.epochs=3", "harmonize.warm_up=1", "train.batch=64"]
+
+
+def grey_png(side, level):
+    chunk = lambda kind, body: struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress((b"\0" + bytes([level]) * side) * side)) + chunk(b"IEND", b""))
+
+
+class ByHand(GhhostCase):
+    """Ranks that are given different things, which no launcher does."""
+
+    def ranks(self, *arguments, world=(2, 2)):
+        """Starts a rank for each list of arguments; exit codes and what they said."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+        processes = [subprocess.Popen([str(GHHOST), *map(str, own)], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world[rank]), "MASTER_ADDR": "127.0.0.1",
+                                           "MASTER_PORT": str(port)})
+                     for rank, own in enumerate(arguments)]
+        said = [process.communicate(timeout=120)[1] for process in processes]
+        return [process.returncode for process in processes], said
+
+    def assert_refused(self, *arguments, telling):
+        codes, said = self.ranks(*arguments)
+        self.assertEqual(codes, [78, 78], said)
+        for text in said:
+            self.assertRegex(text, telling)
+        self.assertFalse((self.dir / "run").exists())
+        return said
+
+    def test_another_recipe_is_named_by_key_rank_and_values(self):
+        whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
+        self.assert_refused(whole, [*whole, "seed=1"], telling="(?m)^  seed: 0 on rank 0, 1 on rank 1$")
+        said = self.assert_refused(whole, [*whole, "train.optimizer.lr=0.02", "train.batch=32", "checkpoint.every=2"],
+                                   telling="(?m)^  train.optimizer.lr: 0.01 on rank 0, 0.02 on rank 1$")
+        for text in said:
+            self.assertIn("  train.batch: 64 on rank 0, 32 on rank 1\n", text)
+            self.assertIn("  checkpoint.every: ", text)
+            self.assertNotIn("seed", text)
+        self.assert_refused(whole, [*whole, "~harmonize", 'eval.0.when=["end"]'], telling=r"(?m)^  harmonize\.\S+: .* on rank 0, \(absent\) on rank 1$")
+
+    def test_another_build_of_a_plugin_is_named(self):
+        other = self.dir / "simclr.so"
+        shutil.copy(GHHOST.parent.parent / "plugins/simclr.so", other)
+        with open(other, "ab") as file:
+            file.write(b"\0")
+        whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
+        self.assert_refused(whole, ["--plugin", other, *whole], telling=r"(?m)^  plugin simclr: \S+ sha256:\w+ on rank 0, \S+ sha256:\w+ on rank 1$")
+
+    def test_other_data_are_named_and_the_same_data_elsewhere_are_not(self):
+        for place in ("here", "there"):
+            for name in ("a", "b"):
+                (self.dir / place / "train" / name).mkdir(parents=True)
+                for i in range(4):
+                    (self.dir / place / "train" / name / f"{i}.png").write_bytes(grey_png(8, 20 * i))
+        recipe = self.write("folder.toml", f'''
+name = "folder"
+data = {{ id = "image_folder", root = "{self.dir}/here" }}
+views = {{ preset = "simclr-32" }}
+backbone = {{ id = "mlp" }}
+method = {{ id = "simclr" }}
+train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0.1 }} }}
+''')
+        whole = ["run", recipe, "--out", self.dir / "run"]
+        there = [*whole, f"data.root={self.dir}/there"]
+        codes, said = self.ranks(whole, there)
+        self.assertEqual(codes, [0, 0], said)
+        shutil.rmtree(self.dir / "run")
+        (self.dir / "there/train/a/1.png").unlink()
+        self.assert_refused(whole, there, telling=r"(?m)^  data fingerprint: \S+ on rank 0, \S+ on rank 1$")
+
+    def test_what_only_says_how_a_rank_works_may_differ(self):
+        whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
+        codes, said = self.ranks(whole, [*whole, "loader.threads=2", "loader.prefetch=1", "ranks.timeout=50", 'name="other"', 'train.device="cpu"'])
+        self.assertEqual(codes, [0, 0], said)
+
+    def test_another_number_of_ranks_is_named(self):
+        whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
+        codes, said = self.ranks(whole, whole, world=(2, 3))
+        self.assertEqual(codes, [78, 78], said)
+        for text in said:
+            self.assertIn("WORLD_SIZE is ", text)
+
+    def test_state_that_only_one_rank_has_is_named_and_not_saved(self):
+        whole = ["--plugin", ZOO, "run", *SHORT_TOY, "~harmonize", "~method", '+method={id="zoo_loner"}', 'eval.0.when=["end"]',
+                 "--out", self.dir / "run"]
+        codes, said = self.ranks(whole, whole)
+        self.assertEqual(codes, [1, 1], said)
+        for text in said:
+            self.assertIn("the state of rank 1 is not that of rank 0: method.seen differs", text)
+        self.assertEqual(list((self.dir / "run").glob("checkpoints/*")), [])
+        self.assertEqual(self.status(self.dir / "run")["state"], "failed")
+
+    def test_the_console_shows_the_loss_of_the_metrics(self):
+        whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
+        codes, said = self.ranks(whole, whole)
+        self.assertEqual(codes, [0, 0], said)
+        shown = re.findall(r"epoch (\d)/3  loss (\S+)", said[0])
+        self.assertEqual(shown, [(str(line["epoch"]), f"{line['loss']:.4f}") for line in self.metrics(self.dir / "run")])
 
 
 class Ranks(GhhostCase):

@@ -1,20 +1,46 @@
 """Runs that are stopped, killed, damaged or starved, and go on."""
+import hashlib
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from ghhost_case import GHHOST, SOURCE, TOY, GhhostCase
+from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
 
 SHAPES = SOURCE / "recipes/shapes.toml"
 # Twelve epochs of the toy with GH from the sixth on, saved at every one.
 LONG = ["train.epochs=12", "harmonize.warm_up=5", "checkpoint.every=1"]
 # A run long enough to be hit in the middle of an epoch; saves at every step but for the clock.
 OFTEN = ["checkpoint.minutes=1e-9"]
+
+
+def rewrite(file, edit):
+    """Lets `edit` change metadata and tensors (name → [dtype, shape, bytes]) of a checkpoint, whose checksum is then right again."""
+    raw = file.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:8 + size])
+    metadata = header.pop("__metadata__")
+    tensors = {name: [t["dtype"], t["shape"], raw[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]]
+               for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"])}
+    edit(metadata, tensors)
+    names = {"F32": "Float", "F64": "Double", "I64": "Long", "U8": "Byte"}
+    metadata.pop("sha256")
+    digest = hashlib.sha256()
+    for key in sorted(metadata):
+        digest.update(f"{key}={metadata[key]}\n".encode())
+    header, body = {}, b""
+    for name, (dtype, shape, content) in tensors.items():
+        digest.update(f"{name} {names[dtype]} {'x'.join(map(str, shape))}\n".encode() + content)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(content)]}
+        body += content
+    text = json.dumps({"__metadata__": {**metadata, "sha256": digest.hexdigest()}, **header}).encode()
+    text += b" " * (-len(text) % 8)
+    file.write_bytes(len(text).to_bytes(8, "little") + text + body)
 
 
 class ResumeCase(GhhostCase):
@@ -133,6 +159,27 @@ class Killed(ResumeCase):
         self.assertEqual(self.files(run), before)
 
 
+    def test_a_report_that_a_kill_prevented_is_written_when_asked_again(self):
+        run = self.run_toy("a")
+        report = run / "report.html"
+        report.unlink()  # killed after its status said "finished"
+        self.ghhost("resume", run)
+        self.assertIn("finished", report.read_text())
+        # Or an older report is there, of when the run was interrupted.
+        report.write_text("interrupted")
+        self.ghhost("resume", run)
+        self.assertIn("</html>", report.read_text())
+
+    def test_the_last_run_is_found_after_a_gap_in_the_numbers(self):
+        self.ghhost("run", TOY, *SHORT)
+        (self.dir / "runs/toy-001").rename(self.dir / "runs/toy-003")
+        done = self.ghhost("run", TOY, *SHORT, "--resume")
+        self.assertIn(f"{self.dir}/runs/toy-003 is finished", done.stderr)
+        self.assertEqual([p.name for p in (self.dir / "runs").iterdir()], ["toy-003"])
+        self.ghhost("run", TOY, *SHORT)
+        self.assertTrue((self.dir / "runs/toy-004/report.html").exists())
+
+
 class Refused(ResumeCase):
     def interrupted(self):
         run = self.dir / "run"
@@ -153,6 +200,63 @@ class Refused(ResumeCase):
     def test_what_changes_no_number_may_change(self):
         run = self.interrupted()
         self.ghhost("run", TOY, *LONG, "checkpoint.keep=5", "loader.prefetch=1", 'name="other"', "--out", run, "--resume")
+
+    def newest(self, run):
+        return sorted((run / "checkpoints").glob("step-*.safetensors"))[-1]
+
+    def test_a_checkpoint_of_another_run_is_refused_and_nothing_is_cut(self):
+        run = self.interrupted()
+        for name, change in (("seed", "seed=1"), ("data.per_class", "data.per_class=400")):
+            other = self.dir / name
+            self.ghhost("run", TOY, *LONG, change, "--out", other)
+            foreign = self.newest(other)
+            shutil.copy(foreign, run / "checkpoints")
+            before = self.files(run)
+            for command in (["resume", run], ["run", TOY, *LONG, "--out", run, "--resume"], ["eval", run], ["export", run]):
+                done = self.ghhost(*command, expect=78)
+                self.assertIn(foreign.name + " is a checkpoint of another run", done.stderr)
+                self.assertRegex(done.stderr, rf"(?m)^  {re.escape(name)}: \d+ → \d+$")
+                self.assertEqual(self.files(run), before)
+            (run / "checkpoints" / foreign.name).unlink()
+        self.ghhost("run", TOY, *LONG, "--out", self.dir / "whole")
+        self.ghhost("resume", run)
+        self.assert_same_run(self.dir / "whole", run)
+
+    def test_a_checkpoint_without_identity_is_taken_with_a_warning(self):
+        run = self.interrupted()
+        rewrite(self.newest(run), lambda metadata, tensors: [metadata.pop(key) for key in ("recipe", "data")])
+        self.assertIn("does not say of which run it is", self.ghhost("resume", run).stderr)
+        self.ghhost("run", TOY, *LONG, "--out", self.dir / "whole")
+        self.assert_same_run(self.dir / "whole", run)
+
+    def test_a_checkpoint_that_cannot_be_loaded_cuts_nothing(self):
+        run = self.interrupted()
+        # Lines after the checkpoint, as a kill between a line and its checkpoint leaves them.
+        with open(run / "metrics.jsonl", "a") as metrics:
+            metrics.write('{"epoch": 99}\n')
+        def misplace(metadata, tensors):
+            metadata["position"] = re.sub(r'"metrics_bytes":(\d+)', lambda m: f'"metrics_bytes":{int(m[1]) - 3}', metadata["position"])
+        for edit, code, told in ((lambda metadata, tensors: tensors.pop("run.step"), 66, "run.step"), (misplace, 74, "ends no line")):
+            kept = self.newest(run).read_bytes()
+            rewrite(self.newest(run), edit)
+            before = self.files(run)
+            self.assertIn(told, self.ghhost("resume", run, expect=code).stderr)
+            self.assertEqual(self.files(run), before)
+            self.newest(run).write_bytes(kept)
+        self.ghhost("run", TOY, *LONG, "--out", self.dir / "whole")
+        self.ghhost("resume", run)
+        self.assert_same_run(self.dir / "whole", run)
+
+    def test_of_several_that_start_together_in_one_directory_one_runs(self):
+        run = self.dir / "run"
+        processes = [self.start("run", TOY, *SHORT, "--out", run) for _ in range(4)]
+        ends = [(process.communicate(timeout=120), process.returncode) for process in processes]
+        self.assertEqual(sorted(code for _, code in ends), [0, 74, 74, 74], ends)
+        for (_, stderr), code in ends:
+            if code:
+                self.assertRegex(stderr, "another process|not empty")
+        self.assertEqual(self.status(run)["state"], "finished")
+        self.assertEqual(len(self.metrics(run)), 10)
 
     def test_two_processes_cannot_write_one_run(self):
         run = self.dir / "run"

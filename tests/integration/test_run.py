@@ -116,6 +116,23 @@ class Trouble(GhhostCase):
         self.assertRegex(done.stderr, r"bad\.toml:\d+:\d+: error: harmonize\.structure\.points")
         self.assertFalse((self.dir / "a").exists())
 
+    def test_a_last_batch_of_one_sample_is_refused_before_training(self):
+        # 807 samples: 13 batches of 62 and one sample; parts of batches likewise.
+        for overrides in (["train.batch=62"], ["train.batch=124", "train.accumulate=2"]):
+            done = self.ghhost("run", TOY, *SHORT, *overrides, "--out", self.dir / "never", expect=78)
+            self.assertIn("train.batch: 807 samples in batches of", done.stderr)
+            self.assertIn("train.drop_last = true", done.stderr)
+            self.assertFalse((self.dir / "never").exists())
+        run = self.run_toy("a", "train.batch=62", "train.drop_last=true")
+        self.assertEqual(self.metrics(run)[-1]["step"], 130)
+        done = self.ghhost("run", TOY, "train.batch=2", "train.accumulate=2", "--out", self.dir / "never", expect=78)
+        self.assertIn("negatives", done.stderr)
+
+    def test_a_cosine_of_one_epoch_trains_at_its_rate(self):
+        run = self.dir / "run"
+        self.ghhost("run", TOY, "~harmonize", "train.epochs=1", 'train.schedule={id="cosine"}', 'eval.0.when=["end"]', "--out", run)
+        self.assertEqual([line["lr"] for line in self.metrics(run)], [0.01])
+
     def test_a_directory_that_cannot_be_written_is_an_io_error(self):
         self.ghhost("run", TOY, *SHORT, "--out", "/proc/ghhost-run", expect=74)
 

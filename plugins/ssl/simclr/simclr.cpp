@@ -21,8 +21,10 @@ class Simclr : public gh::TwoViewMethod {
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     TwoViewMethod::check(facts, out);
-    if (facts.batch < 2)
-      out.add(".train.batch", "NT-Xent needs negatives: at least 2 samples a step");
+    if (facts.batch / facts.accumulate < 2)
+      out.add(".train.batch",
+              "NT-Xent needs negatives: at least 2 samples a step, and in each part of one "
+              "(train.accumulate)");
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) final {

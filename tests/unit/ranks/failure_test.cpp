@@ -7,9 +7,14 @@
 
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 using namespace gh::host;
@@ -136,6 +141,55 @@ TEST_CASE("ranks that wait for one that never comes give up") {
   CHECK_THAT(message, Catch::Contains("MASTER_PORT"));
 }
 
+TEST_CASE("somebody who listens but never answers does not hold a rank beyond the timeout") {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  REQUIRE(::listen(listener, 16) == 0);
+  Launch launch;
+  launch.world = 2;
+  launch.rank = 1;
+  launch.address = "127.0.0.1";
+  launch.port = ntohs(address.sin_port);
+  RanksPlan plan;
+  plan.timeout_seconds = 1;
+  const std::string message = error_of([&] { Ranks::join(launch, plan); });
+  INFO(message);
+  CHECK_THAT(message, Catch::Contains("rank 1 of 2 did not meet the others at 127.0.0.1:"));
+  CHECK_THAT(message, Catch::Contains("does not answer"));
+  ::close(listener);
+}
+
+TEST_CASE("writing to a process that is gone is an error, not the end by a signal") {
+  if (started_as_ranks({2})) return;
+  const auto ranks = join_as_told();
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  ::close(ends[1]);
+  CHECK(::write(ends[0], "x", 1) == -1);
+  CHECK(errno == EPIPE);
+  ::close(ends[0]);
+  ranks->leave();
+}
+
+TEST_CASE("ranks that do not agree on how many they are say so on all of them") {
+  if (!is_rank()) {
+    for (const Outcome& outcome : start_ranks(2)) {
+      INFO(outcome.output);
+      CHECK(outcome.exit_code == 0);
+    }
+    return;
+  }
+  Launch launch = read_launch([](const char* name) { return std::getenv(name); });
+  if (launch.rank == 1) launch.world = 3;
+  CHECK_THROWS_WITH(Ranks::join(launch, {.timeout_seconds = 60}),
+                    Catch::StartsWith("WORLD_SIZE is ") && Catch::Contains(" on another"));
+}
+
 TEST_CASE("a meeting point whose name nobody knows is an error at once") {
   Launch launch;
   launch.world = 2;
@@ -166,4 +220,19 @@ TEST_CASE("an error with gradients on their way does not keep a rank from ending
     return;
   }
   std::this_thread::sleep_for(std::chrono::seconds(5));
+}
+
+TEST_CASE("ranks that send each other different amounts end with an error") {
+  if (!is_rank()) {
+    for (const Outcome& outcome : start_ranks(2)) {
+      INFO(outcome.output);
+      CHECK(outcome.signal == 0);
+    }
+    return;
+  }
+  const auto ranks = join_as_told(3);
+  const std::string message =
+      error_of([&] { ranks->all_gather(at::ones({1000 * (ranks->rank() + 1)})); });
+  INFO(message);
+  CHECK(message != "no error");
 }

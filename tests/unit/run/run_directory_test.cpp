@@ -7,7 +7,10 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -43,6 +46,74 @@ TEST_CASE("without a wish, runs are numbered under a name made from the recipe's
   CHECK(first.filename() == "cifar-100-lt-simclr-gh-001");
   CHECK(second.filename() == "cifar-100-lt-simclr-gh-002");
   CHECK(odd.parent_path().filename() == "runs");
+}
+
+TEST_CASE("runs are numbered on after the last, whatever was removed before it") {
+  const test::TemporaryDirectory dir;
+  const fs::path before = fs::current_path();
+  fs::current_path(dir.path());
+  CHECK(RunDirectory::latest("a").empty());
+  for (int i = 0; i < 4; ++i) RunDirectory::create({}, "a");
+  for (const char* other : {"runs/a-b-009", "runs/a-10", "runs/a-7x", "runs/a--005"})
+    fs::create_directory(other);
+  std::ofstream("runs/a-020") << "no run";
+  fs::remove_all("runs/a-001");
+  fs::remove_all("runs/a-003");
+  CHECK(RunDirectory::latest("a").filename() == "a-004");
+  CHECK(RunDirectory::create({}, "a").path().filename() == "a-005");
+  fs::create_directory("runs/a-1000");
+  CHECK(RunDirectory::latest("a").filename() == "a-1000");
+  fs::current_path(before);
+}
+
+TEST_CASE("of several that want a directory at the same time, one gets it") {
+  const test::TemporaryDirectory dir;
+  for (int round = 0; round < 100; ++round) {
+    const fs::path wanted = dir / std::to_string(round);
+    if (round % 2 == 0) fs::create_directory(wanted);
+    std::atomic<int> waiting = 0, winners = 0, odd = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        for (++waiting; waiting < 4;) std::this_thread::yield();
+        try {
+          RunDirectory::create(wanted, "x").write_text("recipe.toml", "x");
+          ++winners;
+        } catch (const Error& error) {
+          const std::string text = error.what();
+          if (text.find("another process") == text.npos && text.find("not empty") == text.npos)
+            ++odd;
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    REQUIRE(winners == 1);
+    CHECK(odd == 0);
+  }
+}
+
+TEST_CASE("a foreign directory is left as it is") {
+  const test::TemporaryDirectory dir;
+  std::ofstream(dir / "thesis.txt") << "x";
+  CHECK_THROWS_WITH(RunDirectory::create(dir.path(), "x"), Catch::Contains("not empty"));
+  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 1);
+}
+
+TEST_CASE("marks that end no line cut nothing") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "x");
+  run.append_metrics({{"epoch", 1}}, 1);
+  const RunDirectory::Marks first = run.marks();
+  run.append_metrics({{"epoch", 2}}, 2);
+  const std::string whole = content(dir / "r/metrics.jsonl");
+  for (int64_t bytes = 0; bytes <= static_cast<int64_t>(whole.size()) + 1; ++bytes) {
+    if (bytes == 0 || bytes == first.metrics_bytes || bytes == static_cast<int64_t>(whole.size()))
+      continue;
+    CHECK_THROWS_WITH(run.rewind({.metrics_bytes = bytes, .results = 0}, 2),
+                      Catch::Contains("metrics.jsonl") && Catch::Contains("put it back"));
+    REQUIRE(content(dir / "r/metrics.jsonl") == whole);
+  }
+  run.rewind(first, 2);
+  CHECK(content(dir / "r/metrics.jsonl") == whole.substr(0, first.metrics_bytes));
 }
 
 TEST_CASE("replacing a file leaves the old one when it cannot be done") {

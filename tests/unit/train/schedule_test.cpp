@@ -144,9 +144,18 @@ TEST_CASE("steps multiply the rate after their milestones, as MultiStepLR does")
   CHECK(schedule.rate(3) == Approx(0.4).epsilon(1e-15));
 }
 
-TEST_CASE("constant is constant, and a cosine of one epoch is defined") {
+TEST_CASE("constant is constant, and a cosine without room to fall stays at its rate") {
   CHECK(Schedule{.id = "constant", .lr = 0.3}.rate(7) == 0.3);
-  CHECK(Schedule{.id = "cosine", .lr = 1, .lr_min = 0.1, .epochs = 1}.rate(0) == Approx(0.1));
+  for (const double part : {0.0, 0.5, 0.999})
+    CHECK(Schedule{.id = "cosine", .lr = 1, .lr_min = 0.1, .epochs = 1}.rate(part) == 1);
+  const Schedule warm_up_only{.id = "cosine", .lr = 1, .warm_up = 4, .epochs = 4};
+  for (int e = 0; e < 4; ++e) CHECK(warm_up_only.rate(e) == Approx(0.25 * (e + 1)));
+  // With an epoch more it falls, and by steps it always did.
+  CHECK(Schedule{.id = "cosine", .lr = 1, .epochs = 2}.rate(0) == Approx(0.5));
+  CHECK(Schedule{.id = "cosine", .lr = 1, .epochs = 2}.rate(1) == Approx(0).margin(1e-15));
+  const Schedule by_step{.id = "cosine", .lr = 1, .epochs = 1, .per_step = true};
+  CHECK(by_step.rate(0) == 1);
+  CHECK(by_step.rate(0.5) == Approx(0.5));
 }
 
 }  // namespace

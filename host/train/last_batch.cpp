@@ -1,0 +1,32 @@
+#include "train/last_batch.hpp"
+
+#include <fmt/format.h>
+
+namespace gh::host {
+
+std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples) {
+  if (plan.drop_last) return {};
+  const int64_t whole = plan.batch / plan.accumulate;
+  const int64_t left = samples % whole / plan.world;  // samples of each rank
+  const int64_t together = norm == Norm::of_all_ranks ? plan.world : 1;
+  if (left * together != 1 || whole / plan.world * together == 1) return {};
+  std::string out = fmt::format("{} samples in batches of {}", samples, plan.batch);
+  if (plan.accumulate > 1) out += fmt::format(", each in {} parts,", plan.accumulate);
+  if (plan.world > 1)
+    out += fmt::format(" on {} ranks whose statistics are their own (ranks.sync_norm)", plan.world);
+  return out +
+         " leave one sample for the last batch of an epoch, where batch statistics and losses that "
+         "compare samples need two; set train.drop_last = true, or another train.batch";
+}
+
+Norm norm_of(const Recipe& recipe) {
+  return recipe.boolean("ranks.sync_norm") ? Norm::of_all_ranks : Norm::of_each_rank;
+}
+
+void check_last_batch(const Recipe& recipe, const TrainPlan& plan, int64_t samples,
+                      Diagnostics& out) {
+  if (const std::string text = lone_last_sample(plan, norm_of(recipe), samples); !text.empty())
+    out.error(locate(recipe.resolved, "train.batch"), "train.batch", text);
+}
+
+}  // namespace gh::host
