@@ -1,6 +1,7 @@
 #include "ranks/process_group.hpp"
 
 #include "ranks/meeting_point.hpp"
+#include "ranks/mismatch.hpp"
 
 #include "gh/error.hpp"
 
@@ -179,6 +180,7 @@ struct ProcessGroup::Links {
 ProcessGroup::ProcessGroup(const Launch& launch, const RanksPlan& plan)
     : launch_(launch), plan_(plan), links_(std::make_shared<Links>()) {
   survive_broken_pipes();
+  tell_of_mismatches();
   try {
     links_->store = meet(launch_, plan_);
     links_->cpu =

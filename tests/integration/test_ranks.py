@@ -124,6 +124,11 @@ train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         self.assertEqual(list((self.dir / "run").glob("checkpoints/*")), [])
         self.assertEqual(self.status(self.dir / "run")["state"], "failed")
 
+    def test_running_statistics_may_differ_where_each_rank_has_its_own(self):
+        whole = ["run", RESNET, *SMALL, FEW, "train.epochs=1", "ranks.sync_norm=false", "--out", self.dir / "run"]
+        codes, said = self.ranks(whole, whole)
+        self.assertEqual(codes, [0, 0], said)
+
     def test_the_console_shows_the_loss_of_the_metrics(self):
         whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
         codes, said = self.ranks(whole, whole)

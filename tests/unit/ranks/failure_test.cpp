@@ -222,17 +222,20 @@ TEST_CASE("an error with gradients on their way does not keep a rank from ending
   std::this_thread::sleep_for(std::chrono::seconds(5));
 }
 
-TEST_CASE("ranks that send each other different amounts end with an error") {
+TEST_CASE("ranks that send each other different amounts end with a message, not by a signal") {
   if (!is_rank()) {
+    int told = 0;
     for (const Outcome& outcome : start_ranks(2)) {
       INFO(outcome.output);
       CHECK(outcome.signal == 0);
+      told +=
+          outcome.output.find("the ranks sent each other different amounts") != std::string::npos;
     }
+    CHECK(told == 1);  // the one that expected less
     return;
   }
-  const auto ranks = join_as_told(3);
+  const auto ranks = join_as_told(60);
   const std::string message =
       error_of([&] { ranks->all_gather(at::ones({1000 * (ranks->rank() + 1)})); });
-  INFO(message);
-  CHECK(message != "no error");
+  check_lost(message, *ranks);
 }
