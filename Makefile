@@ -59,6 +59,7 @@ bench: build
 	@bench/convolution.py
 	@bench/structures.py --peer-steps 0
 	@bench/ddp.py
+	@bench/busy.py
 	@if [ -n "$$GH_CIFAR100" ]; then bench/end_to_end.py; else echo "bench/end_to_end.py left out: GH_CIFAR100 names no CIFAR-100"; fi
 
 clean:

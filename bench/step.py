@@ -33,6 +33,7 @@ SIDES = ["ghhost", "torch", "torch + allocator"]
 BARS = {("resnet18", 64): 2.0, ("resnet18", 16): 1.6, ("resnet50", 64): 1.3}
 BARS_ONEDNN = {"torch + allocator": 1.05, "torch": 1.2}
 COMPARED, TOLERANCE = 3, 1e-3
+BOUND = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}  # threads to cores
 # In a ResNet-50 that sees eight pictures, rounding grows within a step: there the weights all but stand still.
 RATES = {"resnet18": 1e-4, "resnet50": 1e-12}
 
@@ -171,13 +172,13 @@ def peer(file, layout, threads, network, width, size, rate, allocator):
 # ---- the programs that take turns ----
 
 class Arm:
-    def __init__(self, side, layout, file, given):
+    def __init__(self, side, layout, file, given, variables=BOUND):
         self.side, self.layout = side, layout
         numbers = [given.threads, given.network, given.width, given.size, RATES[given.network]]
         command = [BUILD / "bin/step_bench", file, layout, *numbers, given.batch, given.convolution] if side == "ghhost" else \
             [PYTHON, "-W", "ignore", __file__, "--peer", file, layout, *numbers, int(side != "torch")]
         self.program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
+                                        env=os.environ | variables)
         self.answer()
 
     def answer(self):

@@ -12,6 +12,7 @@
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
 #include "run/safetensors.hpp"
+#include "train/busy_watch.hpp"
 #include "train/caching_allocator.hpp"
 #include "train/optimizer.hpp"
 #include "train/state_archive.hpp"
@@ -151,6 +152,7 @@ class Bench {
 int run(const Arguments& arguments) {
   install_caching_allocator();
   at::set_num_threads(arguments.threads);
+  const BusyWatch busy_watch;
   Bench bench(arguments);
   std::cout << "{}" << std::endl;  // ready
   for (int steps = 0; std::cin >> steps;) {

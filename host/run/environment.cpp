@@ -4,6 +4,7 @@
 
 #include <sys/utsname.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -36,6 +37,13 @@ std::string first_value(const char* file, std::string_view key, char separator) 
   return "unknown";
 }
 
+// How compute threads wait for others.
+std::string waiting_policy() {
+  for (const char* name : {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"})
+    if (const char* value = std::getenv(name)) return std::string(name) + "=" + value;
+  return "spins; sleeps where cores are short";
+}
+
 }  // namespace
 
 nlohmann::ordered_json describe_environment() {
@@ -49,6 +57,7 @@ nlohmann::ordered_json describe_environment() {
           {"compiler", built["compiler"] + " " + built["compiler_version"]},
           {"cpu", first_value("/proc/cpuinfo", "model name", ':')},
           {"cores", std::thread::hardware_concurrency()},
+          {"waiting", waiting_policy()},
           {"os", first_value("/etc/os-release", "PRETTY_NAME", '=')},
           {"kernel", std::string(system.sysname) + " " + system.release + " " + system.machine}};
 }

@@ -10,7 +10,7 @@
 
 namespace gh::host {
 
-// Versions of program, SDK, LibTorch and compiler; processor and system.
+// Versions of program, SDK, LibTorch and compiler; processor, how compute threads wait, system.
 nlohmann::ordered_json describe_environment();
 
 // Name, version, file, hash and components of every loaded plugin.

@@ -16,13 +16,6 @@ int64_t cuda_devices() {
   return at::hasCUDA() ? static_cast<int64_t>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
 
-// Those this process may run on, which under a batch system are fewer than the machine has.
-int64_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 }  // namespace
 
 at::Device choose_device(const std::string& wanted, int64_t local_rank) {
@@ -38,6 +31,12 @@ at::Device choose_device(const std::string& wanted, int64_t local_rank) {
   require(index < devices, ErrorCode::invalid_param, "train.device is \"", wanted,
           "\" and this rank would use device ", index, ", but only ", devices, " are visible");
   return {at::kCUDA, static_cast<at::DeviceIndex>(index)};
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 int choose_threads(int64_t wanted, int64_t local_world) {

@@ -9,6 +9,7 @@
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
 #include "run/environment.hpp"
+#include "train/busy_watch.hpp"
 #include "train/components.hpp"
 #include "train/console.hpp"
 #include "train/device.hpp"
@@ -89,12 +90,14 @@ struct Process {
   at::Device device;
   std::unique_ptr<Ranks> ranks;
   Console console;
+  std::optional<BusyWatch> busy_watch;
 
   Process(const Recipe& recipe, bool alone)
       : device(choose_device(recipe.text("train.device"), launch.local_rank)),
         console(launch.rank > 0) {
     if (alone) launch = {};
     at::set_num_threads(choose_threads(recipe.integer("train.threads"), launch.local_world));
+    busy_watch.emplace();
     if (launch.world > 1) console.say(host::describe(launch));
     ranks = launch.world == 1
                 ? Ranks::alone()
