@@ -7,11 +7,11 @@
 #include "report/preview_page.hpp"
 #include "run/run_directory.hpp"
 #include "run/standard_streams.hpp"
+#include "text/json.hpp"
 #include "train/components.hpp"
 #include "train/plan.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
@@ -142,7 +142,7 @@ int data_check_command(const DataArguments& arguments, const GlobalOptions& glob
     else
       print_split(set, found, !arguments.quick);
   }
-  if (arguments.json) print_result("{}\n", json.dump(2));
+  if (arguments.json) print_result("{}\n", json_text(json, 2));
   return sound ? kOk : kBadData;
 }
 

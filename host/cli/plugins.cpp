@@ -1,15 +1,14 @@
 // ghhost plugins list, info and check.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "gh/error.hpp"
 #include "plugins/inspect.hpp"
 #include "plugins/registry.hpp"
 #include "run/standard_streams.hpp"
-
-#include "gh/error.hpp"
+#include "text/json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -87,7 +86,7 @@ int plugins_list_command(const PluginArguments& arguments, const GlobalOptions& 
   }
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const PluginFile& file : registry.files()) out.push_back(to_json(file));
-  print_result("{}\n", out.dump(2));
+  print_result("{}\n", json_text(out, 2));
   return kOk;
 }
 

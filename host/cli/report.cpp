@@ -6,6 +6,7 @@
 #include "run/environment.hpp"
 #include "run/run_directory.hpp"
 #include "run/standard_streams.hpp"
+#include "text/json.hpp"
 
 #include <fmt/format.h>
 
@@ -52,11 +53,12 @@ int report_command(const ReportArguments& arguments) {
 int version_command(bool json) {
   const nlohmann::ordered_json environment = describe_environment();
   if (json) {
-    print_result("{}\n", environment.dump(2));
+    print_result("{}\n", json_text(environment, 2));
     return kOk;
   }
   for (const auto& [key, value] : environment.items())
-    print_result("{:<10}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+    print_result("{:<10}{}\n", key,
+                 value.is_string() ? value.get<std::string>() : json_text(value));
   return kOk;
 }
 

@@ -7,12 +7,12 @@
 #include "report/report.hpp"
 #include "report/run_record.hpp"
 #include "run/standard_streams.hpp"
+#include "text/json.hpp"
 #include "train/session.hpp"
 
 #include "gh/error.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 
@@ -53,7 +53,7 @@ int show_outcome(const RunOutcome& outcome, bool json) {
     const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
                                         {"directory", outcome.directory.string()},
                                         {"report", report.string()}};
-    print_result("{}\n", out.dump(2));
+    print_result("{}\n", json_text(out, 2));
   } else {
     print_result("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
     if (outcome.interrupted)
@@ -135,7 +135,7 @@ int check_command(const RecipeArguments& arguments, const GlobalOptions& global)
   const bool ok = !diagnostics.has_errors();
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};
-    print_result("{}\n", out.dump(2));
+    print_result("{}\n", json_text(out, 2));
   } else {
     print_message("{}", diagnostics.text());
     if (ok && arguments.resolved) print_result("{}", to_toml(recipe.resolved));

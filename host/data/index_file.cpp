@@ -1,8 +1,8 @@
 #include "data/index_file.hpp"
 
-#include "gh/error.hpp"
+#include "text/json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "gh/error.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -72,7 +72,7 @@ Listing read_text(std::string_view text, const std::filesystem::path& file) {
 Listing read_json(const std::string& text, const std::filesystem::path& file) {
   nlohmann::json content;
   try {
-    content = nlohmann::json::parse(text);
+    content = parse_json(text);
   } catch (const nlohmann::json::parse_error& error) {
     const std::size_t before = std::min(error.byte, text.size());
     fail(ErrorCode::io, file.string(), ":",
@@ -89,7 +89,7 @@ Listing read_json(const std::string& text, const std::filesystem::path& file) {
     const bool fits = entry.is_number_integer() &&
                       !(entry.is_number_unsigned() && entry.get<uint64_t>() > uint64_t{INT64_MAX});
     require(fits, ErrorCode::io, file.string(), ": entry ", out.values.size(),
-            " (from 0): expected an integer, got ", excerpt(entry.dump()));
+            " (from 0): expected an integer, got ", excerpt(json_text(entry)));
     out.values.push_back(entry.get<int64_t>());
   }
   return out;

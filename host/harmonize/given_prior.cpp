@@ -1,11 +1,11 @@
 #include "harmonize/given_prior.hpp"
 
+#include "text/json.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <fstream>
@@ -20,11 +20,11 @@ namespace {
 std::vector<double> parse(const std::string& text, const std::string& file) {
   std::vector<double> out;
   if (text.find('[') != std::string::npos) {
-    const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json_or_discard(text);
     require(json.is_array(), ErrorCode::invalid_param, file, " is no JSON list of numbers");
     for (const auto& entry : json) {
       require(entry.is_number(), ErrorCode::invalid_param, file, ": entry ", out.size() + 1,
-              " is no number: ", entry.dump());
+              " is no number: ", json_text(entry));
       out.push_back(entry.get<double>());
     }
     return out;

@@ -1,6 +1,6 @@
 #include "plugins/child_process.hpp"
 
-#include "plugins/elf_note.hpp"
+#include "text/plain_text.hpp"
 
 #include "gh/error.hpp"
 

@@ -1,6 +1,7 @@
 #include "plugins/elf_note.hpp"
 
 #include "plugins/plugin_error.hpp"
+#include "text/plain_text.hpp"
 
 #include <elf.h>
 #include <fmt/format.h>
@@ -216,29 +217,6 @@ PluginNote parse_text(std::string_view text) {
 }
 
 }  // namespace
-
-bool is_plain_text(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) return false;
-    const int more = c < 0x80                ? 0
-                     : c >= 0xc2 && c < 0xe0 ? 1
-                     : (c >> 4) == 0xe       ? 2
-                     : c >= 0xf0 && c < 0xf5 ? 3
-                                             : -1;
-    if (more < 0 || i + more >= text.size()) return false;
-    uint32_t point = more == 0 ? c : c & (0x3fu >> more);
-    for (int k = 1; k <= more; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      if ((next & 0xc0) != 0x80) return false;
-      point = (point << 6) | (next & 0x3f);
-    }
-    const bool overlong = (more == 2 && point < 0x800) || (more == 3 && point < 0x10000);
-    if (overlong || point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) return false;
-    i += more + 1;
-  }
-  return true;
-}
 
 bool is_component_id(std::string_view id) {
   const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };

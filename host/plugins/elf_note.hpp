@@ -28,10 +28,6 @@ PluginNote read_plugin_note(std::span<const std::byte> file);
 // other line.
 std::map<std::string, std::string> parse_note_lines(std::string_view text);
 
-// Text that can be shown and put into JSON: well-formed UTF-8 without control characters other than
-// line feed and tab.
-bool is_plain_text(std::string_view text);
-
 // "[a-z][a-z0-9_.-]*", what a recipe writes as `id`.
 bool is_component_id(std::string_view id);
 

@@ -3,11 +3,11 @@
 #include "plugins/child_process.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/inspect_text.hpp"
+#include "text/json.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -119,7 +119,7 @@ void finish(Json plugin, InspectDepth depth, PluginReport& report) {
   j["error"] = report.error ? error_as_json(*report.error) : Json(nullptr);
   j["violations"] = report.violations;
   j["remarks"] = report.remarks;
-  report.json = j.dump(2, ' ', false, Json::error_handler_t::replace);
+  report.json = json_text(j, 2);
 }
 
 }  // namespace
@@ -131,15 +131,12 @@ PluginReport inspect_in_child(const SearchPath& path, const std::string& what, I
   try {
     report.file = resolve(Registry(path), what);
     const ChildOutcome outcome = run_in_child(
-        [&](const SayDoing& doing) {
-          return inspect(path, report.file, depth, doing)
-              .dump(-1, ' ', false, Json::error_handler_t::replace);
-        },
+        [&](const SayDoing& doing) { return json_text(inspect(path, report.file, depth, doing)); },
         timeout);
     if (!outcome.result)
       throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked",
                             timeout);
-    const Json child = Json::parse(*outcome.result);
+    const Json child = parse_json<Json>(*outcome.result);
     take(child, report);
     plugin = child.value("plugin", Json(nullptr));
   } catch (const PluginRefused& e) {

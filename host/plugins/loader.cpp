@@ -2,6 +2,7 @@
 
 #include "plugins/library_image.hpp"
 #include "plugins/plugin_error.hpp"
+#include "text/plain_text.hpp"
 
 #define BOOST_DLL_USE_STD_FS
 #include <dlfcn.h>

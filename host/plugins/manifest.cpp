@@ -4,6 +4,7 @@
 #include "plugins/loader.hpp"
 #include "plugins/plugin_error.hpp"
 #include "recipe/recipe.hpp"
+#include "text/plain_text.hpp"
 
 #include "gh/error.hpp"
 

@@ -3,13 +3,13 @@
 #include "plugins/file_descriptor.hpp"
 #include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -59,7 +59,7 @@ Json list_of(const Json& object, const char* key) {
 std::string plain_text(const Json& value, std::string_view between) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_null()) return "—";
-  if (!value.is_array()) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!value.is_array()) return json_text(value);
   std::string out;
   for (const Json& item : value) {
     if (!out.empty()) out += between;
@@ -141,7 +141,7 @@ class Loader {
       problem(name + " is missing");
       return std::nullopt;
     }
-    Json json = Json::parse(*text, nullptr, false);
+    Json json = parse_json_or_discard<Json>(*text);
     if (json.is_object()) return json;
     problem(name + " is not readable as a JSON object");
     return std::nullopt;
@@ -223,7 +223,7 @@ class Loader {
       const std::string_view line = std::string_view(*text).substr(begin, end - begin);
       begin = end == std::string::npos ? text->size() : end + 1;
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      const Json json = Json::parse(line, nullptr, false);
+      const Json json = parse_json_or_discard<Json>(line);
       if (json.is_object()) {
         visit(json);
       } else if (end != std::string::npos) {  // without its newline it was cut off by a kill

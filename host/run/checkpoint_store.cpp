@@ -1,11 +1,13 @@
 #include "run/checkpoint_store.hpp"
 
+#include "text/json.hpp"
+#include "text/plain_text.hpp"
+
 #include "gh/digest.hpp"
 #include "gh/error.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -90,6 +92,7 @@ void CheckpointStore::save(int64_t step, TensorFile content, std::optional<doubl
   nlohmann::ordered_json best = nlohmann::ordered_json::array();
   for (const Scored& s : best_) best.push_back({s.score, s.step});
   content.metadata[kBest] = best.dump();
+  for (auto& entry : content.metadata) entry.second = valid_utf8(entry.second);  // as it is read
   content.metadata[kChecksum] = checksum(content);
   std::error_code error;
   fs::create_directories(directory_, error);
@@ -132,7 +135,7 @@ std::optional<Checkpoint> CheckpointStore::newest(
 std::optional<Checkpoint> CheckpointStore::best() const {
   const auto last = newest([](const std::string&) {});
   if (!last) return {};
-  const auto scores = nlohmann::json::parse(last->content.metadata.at(kBest));
+  const auto scores = parse_json(last->content.metadata.at(kBest));
   if (scores.empty()) return {};
   const fs::path file = file_of(scores[0][1].get<int64_t>());
   return Checkpoint{file, read_checkpoint(file)};
@@ -140,7 +143,7 @@ std::optional<Checkpoint> CheckpointStore::best() const {
 
 void CheckpointStore::go_on_from(const Checkpoint& checkpoint) {
   best_.clear();
-  for (const auto& entry : nlohmann::json::parse(checkpoint.content.metadata.at(kBest)))
+  for (const auto& entry : parse_json(checkpoint.content.metadata.at(kBest)))
     best_.push_back({entry[0].get<double>(), entry[1].get<int64_t>()});
   const int64_t step = step_of(checkpoint.file).value_or(0);
   for (const fs::path& file : files())

@@ -1,6 +1,7 @@
 #include "run/metrics_csv.hpp"
 
 #include "run/run_directory.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 
@@ -27,7 +28,7 @@ std::string text_cell(std::string_view text) {
 std::string cell(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return text_cell(value.get_ref<const std::string&>());
-  return text_cell(value.dump());
+  return text_cell(json_text(value));
 }
 
 // Cuts at `separator` outside of quotes; what follows the last one is dropped when it ends rows.
@@ -154,9 +155,8 @@ void MetricsCsv::rebuild(const fs::path& jsonl, const fs::path& csv) {
   const std::string content = content_of(jsonl);
   for (std::size_t begin = 0, end; begin < content.size(); begin = end + 1) {
     end = std::min(content.find('\n', begin), content.size());
-    const auto line = nlohmann::ordered_json::parse(content.begin() + static_cast<long>(begin),
-                                                    content.begin() + static_cast<long>(end),
-                                                    nullptr, /*allow_exceptions=*/false);
+    const auto line = parse_json_or_discard<nlohmann::ordered_json>(
+        std::string_view(content).substr(begin, end - begin));
     if (line.is_discarded() && end == content.size()) break;  // cut off by a crash
     require(line.is_object(), ErrorCode::io, jsonl.string(), ": line ", lines.size() + 1,
             " is not an object");

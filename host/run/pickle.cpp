@@ -1,7 +1,7 @@
 #include "run/pickle.hpp"
 
 #include "gh/error.hpp"
-#include "plugins/elf_note.hpp"
+#include "text/plain_text.hpp"
 
 #include <bit>
 #include <cstdio>

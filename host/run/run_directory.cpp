@@ -1,6 +1,7 @@
 #include "run/run_directory.hpp"
 
 #include "run/last_words.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 
@@ -220,19 +221,19 @@ void RunDirectory::write_text(std::string_view name, std::string_view content,
 
 void RunDirectory::write_json(std::string_view name, const nlohmann::ordered_json& content,
                               Durability durability) {
-  write_text(name, content.dump(2) + "\n", durability);
+  write_text(name, json_text(content, 2) + "\n", durability);
 }
 
 void RunDirectory::append_metrics(const nlohmann::ordered_json& line, int64_t step) {
   if (!written_) return;
-  append_line(metrics_, line.dump(), path_ / "metrics.jsonl");
+  append_line(metrics_, json_text(line), path_ / "metrics.jsonl");
   csv_->add(line);
   add_events(line, "", step);
 }
 
 void RunDirectory::append_timing(const nlohmann::ordered_json& line, int64_t step) {
   if (!written_) return;
-  append_line(timing_, line.dump(), path_ / "timing.jsonl");
+  append_line(timing_, json_text(line), path_ / "timing.jsonl");
   add_events(line, "time/", step);
 }
 

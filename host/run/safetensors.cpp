@@ -2,15 +2,17 @@
 
 #include "gh/error.hpp"
 #include "run/run_directory.hpp"
+#include "text/json.hpp"
+#include "text/plain_text.hpp"
 
 #include <ATen/ops/empty.h>
 
-#include <nlohmann/json.hpp>
-
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace gh::host {
@@ -50,12 +52,39 @@ std::string slurp(const std::filesystem::path& file) {
   return std::move(content).str();
 }
 
+// Where the bytes of a tensor lie, counted from the end of the header.
+struct Extent {
+  uint64_t begin = 0, end = 0;
+  const std::string* name = nullptr;
+};
+
+Extent extent_of(const nlohmann::json& entry, const std::string& name) {
+  const auto offsets = entry.at("data_offsets").get<std::array<uint64_t, 2>>();
+  return {offsets[0], offsets[1], &name};
+}
+
+// Data between tensors could hold anything, and tensors that overlap are no state anybody saved.
+void require_gapless(std::vector<Extent> extents, uint64_t size,
+                     const std::filesystem::path& file) {
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) {
+    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  });
+  uint64_t end = 0;
+  for (const Extent& extent : extents) {
+    require(extent.begin <= extent.end && extent.end <= size, ErrorCode::io, file.string(),
+            ": tensor ", *extent.name, " lies outside the file; it is truncated or damaged");
+    require(extent.begin == end, ErrorCode::io, file.string(), ": tensor ", *extent.name,
+            extent.begin < end ? " overlaps another" : " is preceded by data of no tensor",
+            "; the file is damaged");
+    end = extent.end;
+  }
+  require(end == size, ErrorCode::io, file.string(), ": ", size - end,
+          " bytes after the last tensor; the file is damaged");
+}
+
 at::Tensor read_tensor(const nlohmann::json& entry, std::string_view data, const std::string& name,
                        const std::filesystem::path& file) {
   const auto shape = entry.at("shape").get<std::vector<int64_t>>();
-  const auto offsets = entry.at("data_offsets").get<std::array<uint64_t, 2>>();
-  require(offsets[0] <= offsets[1] && offsets[1] <= data.size(), ErrorCode::io, file.string(),
-          ": tensor ", name, " lies outside the file; it is truncated or damaged");
   uint64_t elements = 1;
   for (const int64_t size : shape) {
     require(size >= 0, ErrorCode::io, file.string(), ": tensor ", name, " has a negative size");
@@ -63,51 +92,105 @@ at::Tensor read_tensor(const nlohmann::json& entry, std::string_view data, const
             ErrorCode::io, file.string(), ": tensor ", name, " has an impossible shape");
   }
   const at::ScalarType type = type_from(entry.at("dtype").get<std::string>(), file);
-  const uint64_t bytes = offsets[1] - offsets[0];
+  const Extent extent = extent_of(entry, name);
+  const uint64_t bytes = extent.end - extent.begin;
   require(elements <= data.size() && elements * c10::elementSize(type) == bytes, ErrorCode::io,
           file.string(), ": tensor ", name, " has ", bytes,
           " bytes, its shape needs another number");
   at::Tensor tensor = at::empty(shape, type);
-  if (bytes > 0) std::memcpy(tensor.data_ptr(), data.data() + offsets[0], bytes);
+  if (bytes > 0) std::memcpy(tensor.data_ptr(), data.data() + extent.begin, bytes);
   return tensor;
+}
+
+struct Header {
+  nlohmann::json entries;          // an object
+  std::vector<std::string> names;  // its keys in the order of the file
+};
+
+Header read_header(std::string_view text, const std::filesystem::path& file) {
+  using Event = nlohmann::json::parse_event_t;
+  Header out;
+  out.entries = parse_json(text, [&](int depth, Event event, nlohmann::json& value) {
+    if (event == Event::key && depth == 1) out.names.push_back(value.get<std::string>());
+    return true;
+  });
+  require(out.entries.is_object(), ErrorCode::io, file.string(),
+          ": the safetensors header is no object");
+  // An object has each key once, however often the file has it.
+  if (out.entries.size() == out.names.size()) return out;
+  std::set<std::string_view> seen;
+  for (const std::string& name : out.names)
+    require(seen.insert(name).second, ErrorCode::io, file.string(), ": ", name, " is there twice");
+  fail(ErrorCode::internal, file.string(), ": keys of the header were lost");
+}
+
+std::string header_text(const TensorFile& content) {
+  std::string out = "{";
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (out.size() > 1) out += ',';
+    out += json_text(nlohmann::ordered_json(name)) + ':' + value;
+  };
+  if (!content.metadata.empty())
+    add("__metadata__", json_text(nlohmann::ordered_json(content.metadata)));
+  uint64_t offset = 0;
+  for (const auto& [name, tensor] : content.tensors) {
+    require(valid_utf8(name) == name && name != "__metadata__", ErrorCode::unsupported,
+            "a file of tensors cannot have one named ", printable(name));
+    const uint64_t end = offset + tensor.nbytes();
+    const nlohmann::ordered_json entry = {{"dtype", type_name(tensor.scalar_type())},
+                                          {"shape", tensor.sizes().vec()},
+                                          {"data_offsets", {offset, end}}};
+    add(name, json_text(entry));
+    offset = end;
+  }
+  out += '}';
+  out.resize((out.size() + 7) / 8 * 8, ' ');  // tensors start aligned
+  return out;
 }
 
 }  // namespace
 
-const at::Tensor& TensorFile::at(const std::string& name) const {
-  for (const auto& [n, tensor] : tensors)
-    if (n == name) return tensor;
-  fail(ErrorCode::missing_data, "no tensor named ", name);
+void NamedTensors::emplace_back(const std::string& name, at::Tensor tensor) {
+  require(places_.emplace(name, entries_.size()).second, ErrorCode::io, "tensor ", name,
+          " is there twice");
+  entries_.emplace_back(name, std::move(tensor));
 }
 
-bool TensorFile::has(const std::string& name) const {
-  for (const auto& entry : tensors)
-    if (entry.first == name) return true;
-  return false;
+const at::Tensor* NamedTensors::find(const std::string& name) const {
+  const auto found = places_.find(name);
+  return found == places_.end() ? nullptr : &entries_[found->second].second;
 }
+
+const at::Tensor& TensorFile::at(const std::string& name) const {
+  const at::Tensor* found = tensors.find(name);
+  require(found != nullptr, ErrorCode::missing_data, "no tensor named ", name);
+  return *found;
+}
+
+bool TensorFile::has(const std::string& name) const { return tensors.find(name) != nullptr; }
 
 void write_safetensors(const std::filesystem::path& file, const TensorFile& content) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!content.metadata.empty()) header["__metadata__"] = content.metadata;
-  std::vector<at::Tensor> tensors;
-  uint64_t offset = 0;
-  for (const auto& [name, tensor] : content.tensors) {
-    tensors.push_back(tensor.detach().cpu().contiguous());
-    const uint64_t end = offset + tensors.back().nbytes();
-    header[name] = {{"dtype", type_name(tensor.scalar_type())},
-                    {"shape", tensor.sizes().vec()},
-                    {"data_offsets", {offset, end}}};
-    offset = end;
-  }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors start aligned
-  const uint64_t length = text.size();
+  const std::string header = header_text(content);
+  const uint64_t length = header.size();
   std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes.reserve(sizeof length + length + offset);
-  bytes += text;
-  for (const at::Tensor& tensor : tensors)
-    bytes.append(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
+  uint64_t size = bytes.size() + header.size();
+  for (const auto& entry : content.tensors) size += entry.second.nbytes();
+  bytes.reserve(size);
+  bytes += header;
+  for (const auto& [name, tensor] : content.tensors) {
+    const at::Tensor plain = tensor.detach().cpu().contiguous();
+    bytes.append(static_cast<const char*>(plain.data_ptr()), plain.nbytes());
+  }
   write_file_atomically(file, bytes);
+}
+
+// Old files of torch.save begin with a pickle, whose second byte is its protocol, and newer ones
+// with that of a zip archive: neither has four zeros from the fifth byte on and a brace after them.
+bool begins_like_safetensors(std::string_view first) {
+  uint64_t length = 0;
+  if (first.size() <= sizeof length || first[sizeof length] != '{') return false;
+  std::memcpy(&length, first.data(), sizeof length);
+  return length <= kHeaderCap;
 }
 
 TensorFile read_safetensors(const std::filesystem::path& file) {
@@ -118,12 +201,17 @@ TensorFile read_safetensors(const std::filesystem::path& file) {
   std::memcpy(&length, bytes.data(), sizeof length);
   require(length <= kHeaderCap && length <= bytes.size() - sizeof length, ErrorCode::io,
           file.string(), ": not a safetensors file, or truncated in its header");
+  const std::string_view text = std::string_view(bytes).substr(sizeof length, length);
   const std::string_view data = std::string_view(bytes).substr(sizeof length + length);
   TensorFile out;
   try {
-    const auto header =
-        nlohmann::ordered_json::parse(std::string_view(bytes).substr(sizeof length, length));
-    for (const auto& [name, entry] : header.items()) {
+    const Header header = read_header(text, file);
+    std::vector<Extent> extents;
+    for (const std::string& name : header.names)
+      if (name != "__metadata__") extents.push_back(extent_of(header.entries.at(name), name));
+    require_gapless(std::move(extents), data.size(), file);
+    for (const std::string& name : header.names) {
+      const nlohmann::json& entry = header.entries.at(name);
       if (name == "__metadata__")
         out.metadata = entry.get<std::map<std::string, std::string>>();
       else

@@ -1,7 +1,9 @@
 #include "run/stored_zip.hpp"
 
 #include "gh/error.hpp"
-#include "plugins/elf_note.hpp"
+#include "text/plain_text.hpp"
+
+#include <zlib.h>
 
 #include <algorithm>
 #include <bit>
@@ -54,6 +56,11 @@ void take_zip64(std::string_view extra, uint64_t& size, uint64_t& packed, uint64
   }
 }
 
+uint32_t checksum(const char* bytes, uint64_t size) {
+  return static_cast<uint32_t>(
+      ::crc32_z(0, reinterpret_cast<const unsigned char*>(bytes), static_cast<z_size_t>(size)));
+}
+
 }  // namespace
 
 StoredZip::StoredZip(const std::filesystem::path& file)
@@ -100,7 +107,9 @@ void StoredZip::read_directory() {
     require(name + extra + comment <= rest.size() - kDirectoryEntry, ErrorCode::io, source_,
             ": damaged archive directory");
     uint64_t packed = number<uint32_t>(rest, 20);
-    Member member{.header = number<uint32_t>(rest, 42), .size = number<uint32_t>(rest, 24)};
+    Member member{.header = number<uint32_t>(rest, 42),
+                  .size = number<uint32_t>(rest, 24),
+                  .checksum = static_cast<uint32_t>(number<uint32_t>(rest, 16))};
     take_zip64(rest.substr(kDirectoryEntry + name, extra), member.size, packed, member.header);
     member.stored = number<uint16_t>(rest, 10) == 0 && packed == member.size;
     const std::string key(rest.substr(kDirectoryEntry, name));
@@ -159,6 +168,9 @@ void StoredZip::read(const std::string& name, char* out) {
   in_.read(out, static_cast<std::streamsize>(wanted.size));
   require(in_.gcount() == static_cast<std::streamsize>(wanted.size), ErrorCode::io, "cannot read ",
           source_);
+  // torch.save writes zeros where set_crc32_options(False) was called.
+  require(wanted.checksum == 0 || wanted.checksum == checksum(out, wanted.size), ErrorCode::io,
+          source_, ": member ", name, " does not have its checksum; the file is damaged");
 }
 
 std::string StoredZip::text(const std::string& name) {

@@ -25,7 +25,8 @@ class StoredZip {
 
   // Bytes of a member. Throws gh::Error: io when it is not there, unsupported when compressed.
   uint64_t size(const std::string& name) const;
-  // Reads a whole member into `out`, which has size(name) bytes.
+  // Reads a whole member into `out`, which has size(name) bytes. Throws gh::Error (io) when it is
+  // not what was written.
   void read(const std::string& name, char* out);
   std::string text(const std::string& name);
 
@@ -33,6 +34,7 @@ class StoredZip {
   struct Member {
     uint64_t header = 0;  // where its local header begins
     uint64_t size = 0;
+    uint32_t checksum = 0;  // CRC-32; 0: whoever wrote the archive computed none
     bool stored = false;
   };
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <set>
 #include <utility>
 
 namespace gh::host {
@@ -228,7 +227,6 @@ TensorFile read_torch_file(const std::filesystem::path& file) {
   Storages storages(zip, root, source);
   TensorFile out;
   out.metadata["inside"] = found.inside;
-  std::set<std::string> names;
   for (std::size_t i = 1; i < found.dict->items.size(); i += 2) {
     const PickleValue &key = *found.dict->items[i - 1], &value = *found.dict->items[i];
     const Recipe recipe = tensor_recipe(value);
@@ -236,8 +234,7 @@ TensorFile read_torch_file(const std::filesystem::path& file) {
     require(key.kind != Kind::bytes, ErrorCode::io, source,
             ": a tensor's name is no text; the file is damaged");
     if (key.kind != Kind::text) continue;
-    require(names.insert(key.text).second, ErrorCode::io, source, ": tensor ", key.text,
-            " is there twice");
+    require(!out.has(key.text), ErrorCode::io, source, ": tensor ", key.text, " is there twice");
     out.tensors.emplace_back(key.text, storages.tensor(recipe, key.text));
   }
   return out;
@@ -254,13 +251,15 @@ TensorFile read_weights(const std::filesystem::path& file) {
     in.read(first.data(), static_cast<std::streamsize>(first.size()));
     first.resize(static_cast<std::size_t>(in.gcount()));
   }
+  // Its length may begin with the bytes that are the marks of the others.
+  if (begins_like_safetensors(first)) return read_safetensors(file);
   if (first.starts_with("PK\3\4")) return read_torch_file(file);
+  const bool pickle = first.size() >= 2 && first[0] == '\x80' && first[1] >= 2 && first[1] <= 5;
   require(
-      !first.starts_with('\x80'), ErrorCode::unsupported, file.string(),
+      !pickle, ErrorCode::unsupported, file.string(),
       ": written by torch.save before PyTorch 1.6; load and save it once more with a newer one");
-  require(first.size() == 9 && first[8] == '{', ErrorCode::unsupported, file.string(),
-          ": neither a safetensors file nor one that torch.save wrote");
-  return read_safetensors(file);
+  fail(ErrorCode::unsupported, file.string(),
+       ": neither a safetensors file nor one that torch.save wrote");
 }
 
 }  // namespace gh::host

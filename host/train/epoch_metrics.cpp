@@ -1,6 +1,8 @@
 #include "train/epoch_metrics.hpp"
 
 #include "run/run_directory.hpp"
+#include "text/json.hpp"
+#include "text/plain_text.hpp"
 
 #include <ATen/ops/zeros.h>
 
@@ -17,6 +19,7 @@ double EpochMetrics::Sum::mean() const {
 EpochMetrics::Sum& EpochMetrics::entry(std::string_view name) {
   for (Sum& sum : entries_)
     if (sum.name == name) return sum;
+  if (const std::string valid = valid_utf8(name); valid != name) return entry(valid);
   return entries_.emplace_back(
       Sum{.name = std::string(name), .total = 0, .deferred = {}, .count = 0});
 }
@@ -61,14 +64,14 @@ void EpochMetrics::reduce(Ranks& ranks) {
 void EpochMetrics::visit_state(State& state, Ranks& ranks) {
   nlohmann::json names = nlohmann::json::array();
   for (const Sum& sum : entries_) names.push_back(sum.name);
-  std::string text = names.dump();
+  std::string text = json_text(names);
   state.text("names", text);
   at::Tensor sums;  // [ranks, names, 3]: total, deferred, count
   if (!state.loading()) sums = ranks.all_gather(own_sums());
   state.tensor("sums", sums);
   if (!state.loading()) return;
   entries_.clear();
-  for (const auto& name : nlohmann::json::parse(text)) entry(name.get<std::string>());
+  for (const auto& name : parse_json(text)) entry(name.get<std::string>());
   const at::Tensor mine = sums[std::min(ranks.rank(), sums.size(0) - 1)];
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     const at::Tensor row = mine[static_cast<int64_t>(i)];

@@ -1,6 +1,7 @@
 #include "train/failed_step.hpp"
 
 #include "run/safetensors.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 
@@ -83,7 +84,7 @@ StepExamination read_failure(const std::filesystem::path& run) {
   require(in.good(), ErrorCode::missing_data, file.string(),
           " is not there: this run has no step that failed");
   try {
-    const auto json = nlohmann::json::parse(in);
+    const auto json = parse_json(std::string(std::istreambuf_iterator<char>(in), {}));
     StepExamination out{.step = json.at("step"),
                         .loss = json.at("loss"),
                         .gradient = json.at("gradient"),

@@ -3,6 +3,8 @@
 #include "eval/evaluation_mode.hpp"
 #include "ranks/synced_layers.hpp"
 #include "run/weight_file.hpp"
+#include "text/json.hpp"
+#include "text/plain_text.hpp"
 #include "train/initial_weights.hpp"
 
 #include "gh/error.hpp"
@@ -93,8 +95,8 @@ std::shared_ptr<Encoder> HostServices::placed(std::shared_ptr<Encoder> encoder) 
 
 void HostServices::picture(std::string_view name, std::string_view caption, std::string_view mime,
                            std::string_view bytes) {
-  pictures_[std::string(name)] = {std::string(name), std::string(caption), std::string(mime),
-                                  std::string(bytes)};
+  const std::string key = valid_utf8(name);  // it is saved and found again as JSON
+  pictures_[key] = {key, std::string(caption), std::string(mime), std::string(bytes)};
 }
 
 void HostServices::set_log(RunDirectory& directory) {
@@ -151,10 +153,10 @@ void HostServices::visit_pictures(State& state) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [name, picture] : pictures_)
     list.push_back({{"name", name}, {"caption", picture.caption}, {"mime", picture.mime}});
-  std::string text = list.dump();
+  std::string text = json_text(list);
   state.text("pictures", text);
   if (state.loading()) pictures_.clear();
-  const nlohmann::json stored = nlohmann::json::parse(text);
+  const nlohmann::json stored = parse_json(text);
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const std::string name = stored[i]["name"];
     RunDirectory::Picture& picture = pictures_[name];

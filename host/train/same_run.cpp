@@ -1,6 +1,7 @@
 #include "train/same_run.hpp"
 
 #include "run/environment.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 #include "gh/ops/convolution.hpp"
@@ -8,7 +9,6 @@
 #include <ATen/Parallel.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,8 @@ bool may_change_afterwards(std::string_view key) {
 
 nlohmann::json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
-  return in ? nlohmann::json::parse(in, nullptr, false) : nlohmann::json();
+  return in ? parse_json_or_discard(std::string(std::istreambuf_iterator<char>(in), {}))
+            : nlohmann::json();
 }
 
 void require_same_data(const std::filesystem::path& run, const SampleSet& train) {
@@ -54,7 +55,7 @@ void warn_of_environment(const std::filesystem::path& run, const Continuation& n
       warn(
           fmt::format("{} was {} when the run began and is {} now: numbers may differ from those "
                       "of an uninterrupted run",
-                      key, was.dump(), is.dump()));
+                      key, json_text(was), json_text(is)));
   };
   const nlohmann::json here = describe_environment();
   for (const char* key : {"ghhost", "torch", "cpu"}) compare(key, here[key]);

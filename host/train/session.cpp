@@ -9,6 +9,7 @@
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
 #include "run/environment.hpp"
+#include "text/json.hpp"
 #include "train/busy_watch.hpp"
 #include "train/components.hpp"
 #include "train/console.hpp"
@@ -427,10 +428,11 @@ class Session {
       const nlohmann::json told = {{"path", opened.directory.path().string()},
                                    {"from", opened.from ? opened.from->file.string() : ""},
                                    {"finished", opened.finished}};
-      process_.ranks->broadcast_text(told.dump());
+      const std::vector<uint8_t> bytes = nlohmann::json::to_cbor(told);  // paths may be no UTF-8
+      process_.ranks->broadcast_text(std::string(bytes.begin(), bytes.end()));
       return opened;
     }
-    const auto told = nlohmann::json::parse(process_.ranks->broadcast_text(""));
+    const auto told = nlohmann::json::from_cbor(process_.ranks->broadcast_text(""));
     Opened opened{.directory = RunDirectory::unwritten(told["path"].get<std::string>()),
                   .from = {},
                   .finished = told["finished"]};

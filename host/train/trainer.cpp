@@ -1,6 +1,7 @@
 #include "train/trainer.hpp"
 
 #include "ranks/same_state.hpp"
+#include "text/json.hpp"
 #include "train/autocast.hpp"
 #include "train/gradient_norm.hpp"
 #include "train/interrupt.hpp"
@@ -631,7 +632,7 @@ Trainer::Position Trainer::read_position(const TensorFile& from) const {
   const auto format = from.metadata.find("format");
   require(format != from.metadata.end() && format->second == kFormat, ErrorCode::io,
           "the checkpoint has another format than this version writes, ", kFormat);
-  const auto json = nlohmann::json::parse(from.metadata.at("position"));
+  const auto json = parse_json(from.metadata.at("position"));
   Position out{.stage = json.at("stage"),
                .epochs = json.at("epochs"),
                .steps = json.at("steps"),

@@ -38,6 +38,16 @@ std::string joined(std::initializer_list<std::string_view> parts) {
   return out;
 }
 
+// CRC-32, a bit at a time.
+std::string checksum(const std::string& data) {
+  uint32_t sum = ~0u;
+  for (const char c : data) {
+    sum ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) sum = (sum >> 1) ^ (sum & 1 ? 0xedb88320u : 0u);
+  }
+  return little(~sum);
+}
+
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 std::string zip(const Members& members, uint16_t compression = 0) {
@@ -46,7 +56,7 @@ std::string zip(const Members& members, uint16_t compression = 0) {
   std::string out, directory;
   for (const auto& [name, data] : members) {
     const std::string size = little(static_cast<uint32_t>(data.size()));
-    const std::string shared = joined({little(compression), zero(8), size, size,
+    const std::string shared = joined({little(compression), zero(4), checksum(data), size, size,
                                        little(static_cast<uint16_t>(name.size())), zero(2)});
     directory += joined(
         {"PK\1\2", zero(6), shared, zero(10), little(static_cast<uint32_t>(out.size())), name});
@@ -321,6 +331,43 @@ TEST_CASE("a damaged file is refused or read as something else, and nothing wors
     all &= survives(bytes);
   }
   CHECK(all);
+}
+
+TEST_CASE("a safetensors file is told by its header, whatever the header's length") {
+  const TemporaryDirectory dir;
+  TensorFile file;
+  file.tensors.emplace_back("w", at::full({2, 3}, 4.0));
+  write_safetensors(dir / "w.safetensors", file);
+  std::ifstream in(dir / "w.safetensors", std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  uint64_t length = 0;
+  std::memcpy(&length, whole.data(), sizeof length);
+  const std::string header = whole.substr(8, length), data = whole.substr(8 + length);
+  const std::size_t base = (length / 256 + 1) * 256;
+  for (std::size_t low = 0; low < 256; ++low) {
+    INFO(low);
+    const std::string padded = header + std::string(base + low - length, ' ');
+    const std::string bytes = joined({little(uint64_t{padded.size()}), padded, data});
+    CHECK(refusal(bytes).second == "was read");
+    // Cut off, it is still one of these and not an old file of PyTorch.
+    CHECK_THAT(refusal(bytes.substr(0, 60)).second, Catch::Contains("safetensors"));
+  }
+}
+
+TEST_CASE("members of an archive must have their checksums, where there are any") {
+  Members members = {
+      {"a/data.pkl", joined({"\x80\x02", dict({{"w", tensor("0", {12}, {1})}}), "."})},
+      {"a/data/0", floats()}};
+  std::string bytes = zip(members);
+  CHECK(read(bytes).at("w").equal(counting()));
+  const std::size_t data = bytes.find(members[1].second);
+  bytes[data + 7] = static_cast<char>(bytes[data + 7] ^ 1);
+  CHECK(refusal(bytes).first == ErrorCode::io);
+  CHECK_THAT(refusal(bytes).second, Catch::Contains("a/data/0") && Catch::Contains("checksum"));
+  // torch.serialization.set_crc32_options(False)
+  const std::size_t entry = bytes.rfind("PK\1\2");
+  std::memset(bytes.data() + entry + 16, 0, 4);
+  CHECK(refusal(bytes).second == "was read");
 }
 
 TEST_CASE("safetensors files are recognised by content") {

@@ -1,0 +1,39 @@
+#include "text/json.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+namespace {
+
+using namespace gh::host;
+using Json = nlohmann::ordered_json;
+
+std::string nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+
+TEST_CASE("JSON is read to a depth that no stack minds and refused below it") {
+  CHECK(parse_json(nested(kDeepestJson)).is_array());
+  CHECK_THROWS_AS(parse_json(nested(kDeepestJson + 1)), nlohmann::json::parse_error);
+  for (const int depth : {kDeepestJson + 1, 80'000, 3'000'000}) {
+    CHECK(parse_json_or_discard(nested(depth)).is_discarded());
+    std::string objects;
+    for (int i = 0; i < depth; ++i) objects += "{\"a\":";
+    CHECK(parse_json_or_discard<Json>(objects).is_discarded());
+    CHECK_THROWS_AS(parse_json<Json>(objects), Json::parse_error);
+  }
+}
+
+TEST_CASE("brackets inside of strings are no depth") {
+  const std::string inside = std::string("\\\"") + std::string(1000, '[') + "\\\\";
+  CHECK(parse_json("[\"" + inside + "\"]")[0].get<std::string>().size() == 1002);
+  CHECK(too_deep_at("[\"\\\\\"" + nested(kDeepestJson)) == 5 + kDeepestJson - 1);
+  CHECK(too_deep_at("\"" + std::string(1000, '[')) == std::string_view::npos);
+}
+
+TEST_CASE("bytes that are no UTF-8 do not keep JSON from being written") {
+  const Json json = {{"name\xff", "a\xc3"}, {"good", "ä"}};
+  CHECK(json_text(json) == "{\"name\ufffd\":\"a\ufffd\",\"good\":\"ä\"}");
+  CHECK(json_text(Json{{"a", 1}}, 2) == "{\n  \"a\": 1\n}");
+}
+
+}  // namespace
