@@ -92,7 +92,11 @@ std::string class_histogram(const at::Tensor& counts, const std::vector<std::str
                                          : fmt::format("ranks {}–{}", begin + 1, end);
     if (begin + 1 == end && order[begin] < static_cast<int64_t>(names.size()))
       label = names[order[begin]];
-    if (label.size() > 24) label.resize(24);
+    if (label.size() > 24) {  // not in the middle of a character
+      std::size_t cut = 24;
+      while (cut > 0 && (label[cut] & 0xc0) == 0x80) --cut;
+      label.resize(cut);
+    }
     std::string bar;
     for (int i = 0; i < static_cast<int>(std::lround(kBarWidth * mean / largest)); ++i) bar += "█";
     out += fmt::format("  {:<24} {:>8.{}f} {}\n", label, mean, begin + 1 == end ? 0 : 1,

@@ -1,5 +1,7 @@
 #include "data/sample_set.hpp"
 
+#include "text/plain_text.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/ops/bincount.h>
@@ -138,7 +140,8 @@ SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_
   require(set.size_ > 0, ErrorCode::missing_data, "split '", name, "' is empty");
   set.targets_ = split.targets();
   set.target_kind_ = split.target_kind();
-  set.class_names_ = split.class_names();
+  for (const std::string& class_name : split.class_names())
+    set.class_names_.push_back(valid_utf8(class_name));  // they are shown and saved
   set.fingerprint_ = split.fingerprint();
   require(
       set.target_kind_ == TargetKind::none ||

@@ -3,6 +3,7 @@
 #include "plugins/file_descriptor.hpp"
 #include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
+#include "run/own_file.hpp"
 #include "text/json.hpp"
 
 #include "gh/error.hpp"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <sstream>
 #include <string_view>
@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;  // the environment is shown in the order it was written
 
 constexpr std::size_t kLogLines = 60;
+constexpr std::string_view kMissing = "is missing";
 
 // A run holds the lock of its directory as long as its process lives, whatever ends it.
 bool nobody_writes(const fs::path& run) {
@@ -125,23 +126,21 @@ class Loader {
 
   void problem(const std::string& what) { run_.problems.push_back(what); }
 
-  std::optional<std::string> read(const fs::path& file) const {
-    std::error_code error;
-    if (!fs::is_regular_file(file, error)) return std::nullopt;
-    std::ifstream in(file, std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    require(static_cast<bool>(in), ErrorCode::io, "cannot read ", file.string());
-    return bytes;
+  // nullopt where there is none, and with a line in problems where something else is in its place.
+  std::optional<std::string> read(const std::string& name) {
+    OwnFile file = read_own_file(run_.directory, name);
+    if (!file.bytes && file.problem != kMissing) problem(name + " " + file.problem);
+    return std::move(file.bytes);
   }
 
   // An object, or nullopt with a line in problems.
   std::optional<Json> read_json(const std::string& name) {
-    const auto text = read(run_.directory / name);
-    if (!text) {
-      problem(name + " is missing");
+    const OwnFile file = read_own_file(run_.directory, name);
+    if (!file.bytes) {
+      problem(name + " " + file.problem);
       return std::nullopt;
     }
-    Json json = parse_json_or_discard<Json>(*text);
+    Json json = parse_json_or_discard<Json>(*file.bytes);
     if (json.is_object()) return json;
     problem(name + " is not readable as a JSON object");
     return std::nullopt;
@@ -151,11 +150,11 @@ class Loader {
     run_.name = fs::absolute(run_.directory).lexically_normal().filename().string();
     if (run_.name.empty())
       run_.name = fs::absolute(run_.directory).lexically_normal().parent_path().filename().string();
-    const auto text = read(run_.directory / "recipe.toml");
-    if (!text) return problem("recipe.toml is missing");
-    run_.recipe = *text;
+    const OwnFile file = read_own_file(run_.directory, "recipe.toml");
+    if (!file.bytes) return problem("recipe.toml " + file.problem);
+    run_.recipe = *file.bytes;
     Diagnostics diagnostics;
-    const std::optional<Table> table = parse_toml(*text, "recipe.toml", diagnostics);
+    const std::optional<Table> table = parse_toml(run_.recipe, "recipe.toml", diagnostics);
     if (!table) {
       const Diagnostic& first = diagnostics.all().front();
       return problem(fmt::format("recipe.toml, line {}: {}", first.source.line, first.message));
@@ -215,7 +214,7 @@ class Loader {
 
   // Objects of a file with one a line; nothing where nothing was trained yet.
   void for_each_line(const std::string& name, const std::function<void(const Json&)>& visit) {
-    const auto text = read(run_.directory / name);
+    const auto text = read(name);
     if (!text) return;
     std::size_t begin = 0, bad = 0;
     while (begin < text->size()) {
@@ -270,6 +269,8 @@ class Loader {
   void load_results() {
     std::vector<std::string> names;
     std::error_code error;
+    if (fs::is_symlink(run_.directory / "results", error))
+      return problem("results is a link, which is not followed");
     for (const auto& entry : fs::directory_iterator(run_.directory / "results", error))
       if (entry.path().extension() == ".json")
         names.push_back("results/" + entry.path().filename().string());
@@ -321,21 +322,16 @@ class Loader {
   PictureRecord picture(const Json& json) const {
     PictureRecord out{
         text_of(json, "name"), text_of(json, "caption"), text_of(json, "mime"), {}, {}};
-    // A report is passed on; it must not pick up files from elsewhere on this machine.
-    const fs::path file = fs::path(text_of(json, "file")).lexically_normal();
-    if (file.empty() || file.is_absolute() || *file.begin() == "..") {
-      out.problem = "picture file \"" + file.string() + "\" is not inside the run directory";
-    } else if (const auto bytes = read(run_.directory / file)) {
-      out.bytes = *bytes;
-      if (bytes->empty()) out.problem = file.string() + " is empty";
-    } else {
-      out.problem = file.string() + " is missing";
-    }
+    const std::string name = text_of(json, "file");
+    OwnFile file = read_own_file(run_.directory, fs::path(name).lexically_normal());
+    if (file.bytes && file.bytes->empty()) file.problem = "is empty";
+    if (!file.problem.empty()) out.problem = name + " " + file.problem;
+    out.bytes = std::move(file.bytes).value_or("");
     return out;
   }
 
   void load_log() {
-    const std::string log = read(run_.directory / "train.log").value_or("");
+    const std::string log = read("train.log").value_or("");
     std::size_t begin = log.size();
     for (std::size_t lines = 0; begin > 0 && lines <= kLogLines; ++lines) {
       const std::size_t newline = log.rfind('\n', begin - 1);

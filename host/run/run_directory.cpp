@@ -2,6 +2,7 @@
 
 #include "run/last_words.hpp"
 #include "text/json.hpp"
+#include "text/plain_text.hpp"
 
 #include "gh/error.hpp"
 
@@ -248,7 +249,8 @@ void RunDirectory::add_events(const nlohmann::ordered_json& line, const std::str
 }
 
 void RunDirectory::log(std::string_view line) {
-  if (written_) append_line(log_, fmt::format("{} {}", utc_now(), line), path_ / "train.log");
+  if (written_)
+    append_line(log_, fmt::format("{} {}", utc_now(), printable(line)), path_ / "train.log");
 }
 
 void RunDirectory::write_result(nlohmann::ordered_json result,

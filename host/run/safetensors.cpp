@@ -108,12 +108,7 @@ struct Header {
 };
 
 Header read_header(std::string_view text, const std::filesystem::path& file) {
-  using Event = nlohmann::json::parse_event_t;
-  Header out;
-  out.entries = parse_json(text, [&](int depth, Event event, nlohmann::json& value) {
-    if (event == Event::key && depth == 1) out.names.push_back(value.get<std::string>());
-    return true;
-  });
+  Header out{parse_json(text), json_keys(text)};
   require(out.entries.is_object(), ErrorCode::io, file.string(),
           ": the safetensors header is no object");
   // An object has each key once, however often the file has it.

@@ -58,6 +58,7 @@ Split::~Split() = default;
 std::vector<std::string> Split::class_names() const { return {}; }
 void* Split::query(const char*) { return nullptr; }
 Notices::~Notices() = default;
+void Notices::missing(std::string_view message) { fail(ErrorCode::missing_data, message); }
 SpeakingDataset::~SpeakingDataset() = default;
 Dataset::~Dataset() = default;
 void* Dataset::query(const char*) { return nullptr; }

@@ -93,6 +93,21 @@ TEST_CASE("cifar turns planes into pixels") {
   }
 }
 
+TEST_CASE("cifar says which file was made shorter while it was in use") {
+  TemporaryDirectory dir;
+  const auto file = dir.write("train.bin", record(0, {1, 2}) + record(1, {3, 4}));
+  auto dataset = cifar(dir.path());
+  const auto split = dataset->open("train", 0);
+  for (const std::uintmax_t size : {4000, 0}) {
+    std::filesystem::resize_file(file, size);
+    KeptPixels sink;
+    CHECK_THROWS_WITH(split->read(1, sink), Contains(file.string()) && Contains("made shorter"));
+    CHECK(sink.kept.empty());
+  }
+  CHECK_THROWS_WITH(split->fingerprint(), Contains("made shorter"));
+  CHECK(split->targets()[1].item<int64_t>() == 4);
+}
+
 TEST_CASE("cifar gives fine or coarse labels of CIFAR-100, with their names") {
   TemporaryDirectory dir;
   dir.write("cifar-100-binary/train.bin", record(0, {19, 99}) + record(1, {0, 1}));

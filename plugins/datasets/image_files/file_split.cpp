@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 
 namespace image_files {
 namespace {
@@ -23,11 +21,20 @@ at::Tensor copied(const std::vector<T>& values, at::ScalarType type) {
   return tensor;
 }
 
-int64_t bytes_of(const std::string& path) {
+// A file that is not there is an error when it is read.
+std::string size_of(const std::string& path) {
   struct stat status {};
-  gh::require(::stat(path.c_str(), &status) == 0, gh::ErrorCode::io, path,
-              " cannot be read: ", std::strerror(errno));
-  return status.st_size;
+  return ::stat(path.c_str(), &status) == 0 ? std::to_string(status.st_size) : "absent";
+}
+
+std::string content_of(const std::string& path) {
+  try {
+    gh::Digest digest;
+    digest.add(std::span<const uint8_t>(read_bytes(path)));
+    return digest.hex();
+  } catch (const gh::Error&) {
+    return "unreadable";
+  }
 }
 
 }  // namespace
@@ -35,9 +42,23 @@ int64_t bytes_of(const std::string& path) {
 at::Tensor to_tensor(const std::vector<int64_t>& labels) { return copied(labels, at::kLong); }
 at::Tensor to_tensor(const std::vector<double>& targets) { return copied(targets, at::kDouble); }
 
-FileSplit::FileSplit(std::string root, Samples samples, Listing listing)
-    : root_(std::move(root)), samples_(std::move(samples)), listing_(listing) {
+Coverage coverage_from(const gh::Params& params) {
+  return params.text("fingerprint") == "content" ? Coverage::content : Coverage::listing;
+}
+
+FileSplit::FileSplit(std::string root, Samples samples, Listing listing, Coverage coverage)
+    : root_(std::move(root)), samples_(std::move(samples)), listing_(listing), coverage_(coverage) {
   samples_.paths.shrink_to_fit();
+}
+
+void FileSplit::tell_coverage(std::string_view split, gh::Notices& notices) const {
+  const bool sizes = listing_ == Listing::with_sizes, content = coverage_ == Coverage::content;
+  notices.say(gh::Severity::detail,
+              "split '" + std::string(split) + "': the fingerprint is of paths, targets and " +
+                  (content ? "contents of the files"
+                   : sizes ? "sizes of the files, not of what is in them"
+                           : "nothing else of the files") +
+                  (content ? "" : "; fingerprint = \"content\" takes their bytes in"));
 }
 
 gh::TargetKind FileSplit::target_kind() const {
@@ -58,11 +79,14 @@ std::string FileSplit::fingerprint() const {
     for (int64_t i = 0; i < size(); ++i) {
       std::string line(samples_.paths[i]);
       line.append(listing_ == Listing::published ? " " : "\t").append(target_text(i));
-      if (listing_ == Listing::with_sizes)
-        line.append("\t").append(std::to_string(bytes_of(file(i))));
+      if (coverage_ == Coverage::content)
+        line.append("\t").append(content_of(file(i)));
+      else if (listing_ == Listing::with_sizes)
+        line.append("\t").append(size_of(file(i)));
       digest.add(line.append("\n"));
     }
-    fingerprint_ = "sha256:" + digest.hex();
+    fingerprint_ =
+        (coverage_ == Coverage::content ? "sha256-of-contents:" : "sha256:") + digest.hex();
   });
   return fingerprint_;
 }

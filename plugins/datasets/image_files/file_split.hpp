@@ -23,12 +23,17 @@ enum class Listing {
   with_sizes  // "path\tlabel\tbytes\n"
 };
 
+// Whether it also says what is in them.
+enum class Coverage { listing, content };
+Coverage coverage_from(const gh::Params& params);
+
 at::Tensor to_tensor(const std::vector<int64_t>& labels);
 at::Tensor to_tensor(const std::vector<double>& targets);
 
 class FileSplit final : public gh::Split {
  public:
-  FileSplit(std::string root, Samples samples, Listing listing);
+  FileSplit(std::string root, Samples samples, Listing listing, Coverage coverage);
+  void tell_coverage(std::string_view split, gh::Notices& notices) const;
 
   int64_t size() const override { return samples_.paths.size(); }
   gh::TargetKind target_kind() const override;
@@ -45,6 +50,7 @@ class FileSplit final : public gh::Split {
   std::string root_;
   Samples samples_;
   Listing listing_;
+  Coverage coverage_;
   mutable std::once_flag digested_;
   mutable std::string fingerprint_;
 };

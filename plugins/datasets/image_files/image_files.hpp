@@ -2,6 +2,8 @@
 // README. Nothing is read before splits() or open().
 #pragma once
 
+#include "file_split.hpp"
+#include "folder_walk.hpp"
 #include "path_list.hpp"
 
 #include "gh/dataset.hpp"
@@ -12,20 +14,35 @@
 
 namespace image_files {
 
+// A data set that tells what it passed over; without anybody to tell it to, what is missing is an
+// error.
+class SpokenDataset : public gh::Dataset, public gh::SpeakingDataset {
+ public:
+  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed) const final {
+    struct Unheard final : gh::Notices {
+      void say(gh::Severity, std::string_view) override {}
+    } unheard;
+    return open(split, seed, unheard);
+  }
+  using gh::SpeakingDataset::open;
+  void* query(const char* interface_id) override {
+    return std::string_view(interface_id) == gh::SpeakingDataset::kId
+               ? static_cast<gh::SpeakingDataset*>(this)
+               : nullptr;
+  }
+};
+
 // root/<split>/<class>/*.
-class ImageFolder final : public gh::Dataset {
+class ImageFolder final : public SpokenDataset {
  public:
   explicit ImageFolder(const gh::Params& params);
   std::vector<std::string> splits() const override;
-  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed) const override;
+  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed,
+                                  gh::Notices& notices) const override;
 
  private:
-  struct Directory;
-  Directory list(const std::string& path) const;
-  bool is_image(std::string_view name) const;
   std::string test_directory() const;
-  std::vector<std::string> classes_in(const std::string& split) const;
-  std::vector<std::string> images_below(const std::string& path) const;
+  std::vector<std::string> classes_in(const std::string& split, FolderWalk& walk) const;
   [[noreturn]] void explain_missing(const std::string& directory) const;
   std::string layout(const std::string& directory) const;
 
@@ -33,14 +50,16 @@ class ImageFolder final : public gh::Dataset {
   std::vector<std::string> extensions_;  // lower case, without the dot
   std::string train_;
   std::string test_;  // empty: test or val
+  Coverage coverage_;
 };
 
 // Lists of "relative/path label".
-class ImageList final : public gh::Dataset {
+class ImageList final : public SpokenDataset {
  public:
   explicit ImageList(const gh::Params& params);
   std::vector<std::string> splits() const override;
-  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed) const override;
+  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed,
+                                  gh::Notices& notices) const override;
 
  private:
   struct NamedList {
@@ -50,14 +69,16 @@ class ImageList final : public gh::Dataset {
   std::string root_;
   std::vector<NamedList> lists_;  // train first
   std::string classes_;           // empty: none given
+  Coverage coverage_;
 };
 
 // A table with a real target for each image.
-class ImageTable final : public gh::Dataset {
+class ImageTable final : public SpokenDataset {
  public:
   explicit ImageTable(const gh::Params& params);
   std::vector<std::string> splits() const override;
-  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed) const override;
+  std::unique_ptr<gh::Split> open(std::string_view split, uint64_t seed,
+                                  gh::Notices& notices) const override;
 
  private:
   struct Rows {
@@ -74,6 +95,7 @@ class ImageTable final : public gh::Dataset {
   std::string path_column_;
   std::string target_column_;
   std::string split_column_;
+  Coverage coverage_;
   mutable std::once_flag read_;
   mutable Rows rows_;
 };

@@ -107,7 +107,8 @@ void require_one_label_each(const List& list) {
 
 }  // namespace
 
-ImageList::ImageList(const gh::Params& params) : root_(params.text("root")) {
+ImageList::ImageList(const gh::Params& params)
+    : root_(params.text("root")), coverage_(coverage_from(params)) {
   for (const char* split : {"train", "test", "shots"})
     if (params.has(split)) lists_.push_back({split, std::string(params.text(split))});
   if (params.has("classes")) classes_ = params.text("classes");
@@ -119,7 +120,8 @@ std::vector<std::string> ImageList::splits() const {
   return names;
 }
 
-std::unique_ptr<gh::Split> ImageList::open(std::string_view split, uint64_t) const {
+std::unique_ptr<gh::Split> ImageList::open(std::string_view split, uint64_t,
+                                           gh::Notices& notices) const {
   const auto named = std::find_if(lists_.begin(), lists_.end(),
                                   [&](const NamedList& list) { return list.split == split; });
   gh::require(named != lists_.end(), gh::ErrorCode::missing_data, "image_list has no split '",
@@ -139,10 +141,14 @@ std::unique_ptr<gh::Split> ImageList::open(std::string_view split, uint64_t) con
     require_known_labels(list, train.largest_label() + 1, train.file);
   }
   require_one_label_each(list);
-  require_files(root_, list.paths, list.file);
+  if (const std::string absent = absent_files(root_, list.paths, list.file); !absent.empty())
+    notices.missing(absent);
   samples.paths = std::move(list.paths);
   samples.targets = to_tensor(list.labels);
-  return std::make_unique<FileSplit>(root_, std::move(samples), Listing::published);
+  auto opened =
+      std::make_unique<FileSplit>(root_, std::move(samples), Listing::published, coverage_);
+  opened->tell_coverage(split, notices);
+  return opened;
 }
 
 }  // namespace image_files

@@ -42,7 +42,8 @@ ImageTable::ImageTable(const gh::Params& params)
       table_(params.text("table")),
       path_column_(params.text("path_column")),
       target_column_(params.text("target_column")),
-      split_column_(params.text("split_column")) {}
+      split_column_(params.text("split_column")),
+      coverage_(coverage_from(params)) {}
 
 const ImageTable::Rows& ImageTable::rows() const {
   std::call_once(read_, [this] { rows_ = read_rows(); });
@@ -51,7 +52,8 @@ const ImageTable::Rows& ImageTable::rows() const {
 
 std::vector<std::string> ImageTable::splits() const { return rows().splits; }
 
-std::unique_ptr<gh::Split> ImageTable::open(std::string_view split, uint64_t) const {
+std::unique_ptr<gh::Split> ImageTable::open(std::string_view split, uint64_t,
+                                            gh::Notices& notices) const {
   require_root(root_);
   const Rows& all = rows();
   const auto wanted = std::find(all.splits.begin(), all.splits.end(), split);
@@ -65,9 +67,13 @@ std::unique_ptr<gh::Split> ImageTable::open(std::string_view split, uint64_t) co
     samples.paths.add(all.paths[static_cast<int64_t>(i)]);
     targets.push_back(all.targets[i]);
   }
-  require_files(root_, samples.paths, table_);
+  if (const std::string absent = absent_files(root_, samples.paths, table_); !absent.empty())
+    notices.missing(absent);
   samples.targets = to_tensor(targets);
-  return std::make_unique<FileSplit>(root_, std::move(samples), Listing::with_sizes);
+  auto opened =
+      std::make_unique<FileSplit>(root_, std::move(samples), Listing::with_sizes, coverage_);
+  opened->tell_coverage(split, notices);
+  return opened;
 }
 
 ImageTable::Rows ImageTable::read_rows() const {

@@ -76,7 +76,7 @@ void require_root(const std::string& root) {
               " is not a directory; expected the directory that holds the images");
 }
 
-void require_files(const std::string& root, const PathList& paths, const std::string& table) {
+std::string absent_files(const std::string& root, const PathList& paths, const std::string& table) {
   std::unordered_map<std::string_view, std::vector<int64_t>> by_directory;
   for (int64_t i = 0; i < paths.size(); ++i)
     by_directory[paths[i].substr(0, paths[i].rfind('/') + 1)].push_back(i);
@@ -89,10 +89,10 @@ void require_files(const std::string& root, const PathList& paths, const std::st
       first = std::min(first, i);
     }
   }
-  if (absent > 0)
-    gh::fail(gh::ErrorCode::missing_data, absent, " of ", paths.size(), " files of ", table,
-             " are not under root ", root, "; the first: ", paths[first],
-             likely_reason(root, paths[first]));
+  if (absent == 0) return "";
+  return std::to_string(absent) + " of " + std::to_string(paths.size()) + " files of " + table +
+         " are not under root " + root + "; the first: " + std::string(paths[first]) +
+         likely_reason(root, paths[first]);
 }
 
 }  // namespace image_files

@@ -38,9 +38,9 @@ bool stays_below_root(std::string_view path);
 // Throws invalid_param, missing_data or io unless `root` is a directory.
 void require_root(const std::string& root);
 
-// Throws missing_data with the number of files that are not there, the first of them and a guess at
-// the reason. Lists each directory once, which is cheaper than asking for each file. `table` names
-// the file the paths were read from.
-void require_files(const std::string& root, const PathList& paths, const std::string& table);
+// The number of files that are not there, the first of them and a guess at the reason; "" when all
+// are. Lists each directory once, which is cheaper than asking for each file. `table` names the
+// file the paths were read from.
+std::string absent_files(const std::string& root, const PathList& paths, const std::string& table);
 
 }  // namespace image_files

@@ -71,6 +71,137 @@ Names listed(const Split& split, const std::filesystem::path& root) {
   return out;
 }
 
+// What a data set says while it opens a split, and whether it goes on without what is missing.
+class Heard final : public Notices {
+ public:
+  explicit Heard(bool tolerant = false) : tolerant_(tolerant) {}
+  void say(Severity severity, std::string_view message) override {
+    if (severity == Severity::warning) warnings.emplace_back(message);
+    all += std::string(message) + "\n";
+  }
+  void missing(std::string_view message) override {
+    if (!tolerant_) Notices::missing(message);
+    warnings.emplace_back(message);
+  }
+  Names warnings;
+  std::string all;
+
+ private:
+  bool tolerant_;
+};
+
+std::unique_ptr<Split> open_heard(const test::Loaded<Dataset>& dataset, const std::string& split,
+                                  Heard& heard) {
+  auto* speaking = static_cast<SpeakingDataset*>(dataset->query(SpeakingDataset::kId));
+  REQUIRE(speaking != nullptr);
+  return speaking->open(split, 0, heard);
+}
+
+TEST_CASE("image_folder counts what it leaves out, by ending, and hidden names") {
+  TemporaryDirectory dir;
+  dir.write("train/a/1.jpg", "1");
+  dir.write("train/a/2.JPEG", "2");
+  dir.write("train/a/deep/3.webp", "x");
+  dir.write("train/b/4.WEBP", "x");
+  dir.write("train/b/5.png", "3");
+  dir.write("train/b/README", "x");
+  dir.write("train/labels.txt", "x");
+  dir.write("train/b/.DS_Store", "x");
+  dir.write("train/.cache/a.jpg", "x");
+  dir.write("test/a/1.jpg", "1");
+  auto dataset = folder(dir);
+  Heard heard, clean;
+  CHECK(open_heard(dataset, "train", heard)->size() == 3);
+  REQUIRE(heard.warnings.size() == 1);
+  CHECK_THAT(heard.warnings[0], Contains("split 'train': 4 of 7 files") &&
+                                    Contains("2 .webp, 1 without one, 1 .txt") &&
+                                    Contains("jpg, jpeg, png"));
+  CHECK_THAT(heard.all, Contains("2 hidden"));
+  CHECK_THAT(heard.all, Contains("sizes of the files, not of what is in them"));
+  CHECK(open_heard(dataset, "test", clean)->size() == 1);
+  CHECK(clean.warnings.empty());
+}
+
+TEST_CASE("image_folder enters each directory once, whatever links lead to it") {
+  namespace fs = std::filesystem;
+  TemporaryDirectory dir;
+  dir.write("train/a/1.jpg", "1");
+  dir.write("train/a/deep/2.jpg", "2");
+  dir.write("train/b/3.jpg", "3");
+  dir.write("elsewhere/c/4.jpg", "4");
+  dir.write("elsewhere/more/5.jpg", "5");
+  fs::create_directory_symlink(dir / "elsewhere/c", dir / "train/c");  // a class that is a link
+  fs::create_directory_symlink(dir / "elsewhere/more", dir / "train/a/more");
+  fs::create_symlink(dir / "elsewhere/more/5.jpg", dir / "train/b/6.jpg");  // an image that is one
+  auto dataset = folder(dir);
+  const Names samples = {"train/a/1.jpg:0", "train/a/deep/2.jpg:0", "train/a/more/5.jpg:0",
+                         "train/b/3.jpg:1", "train/b/6.jpg:1",      "train/c/4.jpg:2"};
+  Heard before;
+  const auto split = open_heard(dataset, "train", before);
+  CHECK(listed(*split, dir.path()) == samples);
+  CHECK(before.warnings.empty());
+  const std::string fingerprint = split->fingerprint();
+
+  fs::create_directory_symlink("..", dir / "train/a/deep/up");
+  fs::create_directory_symlink(dir / "train", dir / "train/loop");
+  fs::create_directory_symlink(dir / "train/b", dir / "train/a/other");
+  fs::create_directory_symlink(dir / "train/a", dir / "train/b/round");
+  fs::create_directory_symlink(dir.path(), dir / "elsewhere/more/root");
+  fs::create_directory_symlink(dir / "train/a/deep", dir / "train/a/0");
+  Heard heard;
+  const auto looped = open_heard(dataset, "train", heard);
+  CHECK(looped->class_names() == Names{"a", "b", "c"});
+  CHECK(listed(*looped, dir.path()) == samples);
+  CHECK(looped->fingerprint() == fingerprint);
+  REQUIRE(heard.warnings.size() == 1);
+  CHECK_THAT(heard.warnings[0], Contains("6 links") && Contains("'train/loop'"));
+}
+
+TEST_CASE("image_files cover the bytes of files by their fingerprint where that is asked for") {
+  TemporaryDirectory dir;
+  const auto prints = [&](const std::string& more) {
+    return Names{folder(dir, more)->open("train", 0)->fingerprint(),
+                 list(dir, more)->open("train", 0)->fingerprint(),
+                 table(dir, more)->open("train", 0)->fingerprint()};
+  };
+  dir.write("train/a/1.jpg", "ab");
+  dir.write("images/1.jpg", "ab");
+  dir.write("train.txt", "1.jpg 0\n");
+  dir.write("t.csv", "path,age,split\n1.jpg,3,train\n");
+  const Names names = prints(""), bytes = prints("fingerprint = 'content'");
+  dir.write("train/a/1.jpg", "cd");
+  dir.write("images/1.jpg", "cd");
+  CHECK(prints("") == names);
+  const Names changed = prints("fingerprint = 'content'");
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK_THAT(names[i], Catch::StartsWith("sha256:"));
+    CHECK_THAT(bytes[i], Catch::StartsWith("sha256-of-contents:"));
+    CHECK(changed[i] != bytes[i]);
+  }
+  dir.write("train/a/1.jpg", "ab");
+  CHECK(prints("fingerprint = 'content'")[0] == bytes[0]);
+}
+
+TEST_CASE("image_list and image_table open without files that are not there where that is wanted") {
+  TemporaryDirectory dir;
+  dir.write("images/1.jpg", "1");
+  dir.write("train.txt", "1.jpg 0\ngone.jpg 1\n");
+  dir.write("t.csv", "path,age,split\n1.jpg,3,train\ngone.jpg,4,train\n");
+  const auto opens = [](const test::Loaded<Dataset>& dataset) {
+    Heard strict, tolerant(true);
+    CHECK_THROWS_WITH(open_heard(dataset, "train", strict), Contains("1 of 2 files"));
+    const auto split = open_heard(dataset, "train", tolerant);
+    CHECK(tolerant.warnings.size() == 1);
+    CHECK(split->size() == 2);
+    CHECK_FALSE(split->fingerprint().empty());
+    KeptFile sink;
+    split->read(0, sink);
+    CHECK_THROWS_WITH(split->read(1, sink), Contains("gone.jpg"));
+  };
+  opens(list(dir));
+  opens(table(dir));
+}
+
 TEST_CASE("image_folder sorts classes and files, looks below class directories and at endings") {
   TemporaryDirectory dir;
   dir.write("train/dog/b.JPG", "3");

@@ -67,6 +67,10 @@ class GH_API Notices {
  public:
   virtual ~Notices();
   virtual void say(Severity severity, std::string_view message) = 0;
+  // Some samples are listed and not there. Returns where others are to stand in for them
+  // (loader.on_error = "skip"): the split is then opened with them, and reading one fails. Otherwise
+  // throws missing_data with `message`.
+  virtual void missing(std::string_view message);
 };
 
 // Optional, found by Dataset::query(SpeakingDataset::kId): a data set that says what it left out or

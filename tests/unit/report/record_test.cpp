@@ -6,6 +6,7 @@
 #include "unit/report/run_fixture.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
@@ -128,6 +129,51 @@ TEST_CASE("pictures outside the run directory are not read") {
     CHECK(p.bytes.empty());
     CHECK_FALSE(p.problem.empty());
   }
+}
+
+TEST_CASE("links in a run directory are not followed, whatever they stand for") {
+  namespace fs = std::filesystem;
+  RunFixture fixture;
+  fixture.write("secret", "s3cret");
+  fixture.write("secret.json", R"({"evaluator": "s3cret", "moment": "end"})");
+  fixture.write("elsewhere/p.png", "s3cret");
+  fixture.write("run/status.json", "{}");
+  fixture.write("run/results/00-end-x.json", R"({"evaluator": "x", "moment": "end", "pictures": [
+    {"name": "p", "mime": "image/png", "file": "results/p.png"},
+    {"name": "q", "mime": "image/png", "file": "pictures/p.png"}]})");
+  const fs::path run = fixture.path() / "run";
+  fs::create_symlink(fixture.path() / "secret", run / "results/p.png");
+  fs::create_symlink(fixture.path() / "elsewhere", run / "pictures");
+  fs::create_symlink(fixture.path() / "secret.json", run / "results/01-end-y.json");
+  for (const char* name : {"recipe.toml", "train.log", "metrics.jsonl", "environment.json"})
+    fs::create_symlink(fixture.path() / "secret", run / name);
+  const RunRecord record = load_run(run);
+  REQUIRE(record.results.size() == 1);
+  for (const PictureRecord& p : record.results[0].pictures) {
+    CHECK(p.bytes.empty());
+    CHECK_THAT(p.problem, Catch::Contains("is a link"));
+  }
+  CHECK(record.problems.size() == 5);
+  for (const std::string& problem : record.problems) CHECK_THAT(problem, Catch::Contains("a link"));
+  CHECK(count(report_html(record), "s3cret") == 0);
+
+  fs::remove_all(run / "results");
+  fs::create_symlink(fixture.path() / "elsewhere", run / "results");
+  CHECK(load_run(run).results.empty());
+}
+
+TEST_CASE("files nested 80,000 deep are problems, not the end") {
+  RunFixture fixture;
+  fixture.write_toy("toy");
+  const std::string deep =
+      fmt::format("{{\"plugins\": {}{}}}", std::string(80'000, '['), std::string(80'000, ']'));
+  for (const char* name : {"status.json", "data.json", "environment.json", "results/03-end-x.json"})
+    fixture.write(name, deep);
+  fixture.write("metrics.jsonl", deep + "\n");
+  const RunRecord run = load_run(fixture.path());
+  CHECK(run.problems.size() == 5);
+  CHECK(run.results.size() == 3);
+  CHECK_FALSE(report_html(run).empty());
 }
 
 TEST_CASE("results are ordered by their number") {

@@ -459,7 +459,7 @@ TEST_CASE("virtual functions keep their places") {
     using T = gh::SpeakingDataset;
     check_table<T>({S(open)});
     CHECK(T::kId == std::string_view("gh.speaking_dataset.v1"));
-    check_table<gh::Notices>({slot(&gh::Notices::say)});
+    check_table<gh::Notices>({slot(&gh::Notices::say), slot(&gh::Notices::missing)});
   }
   SECTION("EncoderLoader") {
     using T = gh::EncoderLoader;

@@ -30,9 +30,17 @@ TEST_CASE("brackets inside of strings are no depth") {
   CHECK(too_deep_at("\"" + std::string(1000, '[')) == std::string_view::npos);
 }
 
+TEST_CASE("keys come in the order of the text, as often as they are there") {
+  using Keys = std::vector<std::string>;
+  CHECK(json_keys(R"({"b": {"c": 1}, "a": [{"d": 2}], "b": null})") == Keys{"b", "a", "b"});
+  CHECK(json_keys(R"({"b": 1, "a": )") == Keys{"b", "a"});
+  CHECK(json_keys("[1, 2]").empty());
+}
+
 TEST_CASE("bytes that are no UTF-8 do not keep JSON from being written") {
   const Json json = {{"name\xff", "a\xc3"}, {"good", "ä"}};
   CHECK(json_text(json) == "{\"name\ufffd\":\"a\ufffd\",\"good\":\"ä\"}");
+  CHECK(json_text(Json("\x1b \x7f \u009b \u00a0")) == "\"\\u001b \\u007f \\u009b \u00a0\"");
   CHECK(json_text(Json{{"a", 1}}, 2) == "{\n  \"a\": 1\n}");
 }
 
