@@ -28,7 +28,8 @@ struct RecipeArguments {
 };
 int run_command(const RecipeArguments& arguments, const GlobalOptions& global);
 // Goes on with a run by the recipe in its directory.
-int resume_command(const std::string& run, bool json, const GlobalOptions& global);
+int resume_command(const std::string& run, const RecipeArguments& arguments,
+                   const GlobalOptions& global);
 int check_command(const RecipeArguments& arguments, const GlobalOptions& global);
 int keys_command();
 

@@ -155,8 +155,12 @@ int data_preview_command(const DataArguments& arguments, const GlobalOptions& gl
   Diagnostics problems;
   check_views(loaded->recipe, loaded->plan, set, problems);
   if (problems.has_errors()) throw RecipeRefused(problems);
-  const std::vector<PreviewRow> rows = preview_rows(set, plan, loaded->plan.seed, arguments.samples,
-                                                    arguments.epochs, arguments.weight);
+  const std::vector<PreviewRow> rows =
+      preview_rows(set, plan, loaded->plan.seed,
+                   {.samples = arguments.samples,
+                    .epochs = arguments.epochs,
+                    .weight = arguments.weight,
+                    .skip_unreadable = loaded->plan.loader.skip_unreadable});
   std::string lead =
       fmt::format("{} of {} training samples; views of {} {}, seed {}", rows.size(), set.size(),
                   arguments.epochs, arguments.epochs == 1 ? "epoch" : "epochs", loaded->plan.seed);

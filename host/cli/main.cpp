@@ -39,10 +39,14 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* doc, const ch
   return command;
 }
 
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  command.add_option("OVERRIDE", overrides,
+                     "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+}
+
 void add_recipe_arguments(CLI::App& command, RecipeArguments& a) {
   command.add_option("RECIPE", a.recipe, "Recipe file")->required();
-  command.add_option("OVERRIDE", a.overrides,
-                     "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+  add_overrides(command, a.overrides);
   command.add_flag("--json", a.json, "Print the outcome as JSON");
 }
 
@@ -63,9 +67,13 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
                 "Go on with the run in --out, or the last of its name, bit for bit; start one "
                 "where there is none");
 
-  CLI::App* resume = add_command(app, "resume", "Go on with a run that was stopped, bit for bit",
-                                 "Example:\n  ghhost resume runs/toy-001", chosen,
-                                 [&a] { return resume_command(a.run, a.recipe.json, a.global); });
+  CLI::App* resume =
+      add_command(app, "resume", "Go on with a run that was stopped, bit for bit",
+                  "Examples:\n"
+                  "  ghhost resume runs/toy-001\n"
+                  "  ghhost resume runs/toy-001 loader.on_error=skip\n"
+                  "May be changed: loader, train.threads, checkpoint.",
+                  chosen, [&a] { return resume_command(a.run, a.recipe, a.global); });
   resume->add_flag("--json", a.recipe.json, "Print the outcome as JSON");
   CLI::App* encoder =
       add_command(app, "export", "Write a run's encoder as safetensors, for other programs",
@@ -85,6 +93,7 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
       chosen, [&a] { return replay_command(a.run, a.global); });
   for (CLI::App* command : {resume, replay})
     command->add_option("RUN", a.run, "Run directory")->required();
+  add_overrides(*resume, a.recipe.overrides);
 
   CLI::App* check =
       add_command(app, "check", "Validate a recipe without building or reading anything",

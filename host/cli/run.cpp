@@ -77,12 +77,13 @@ int run_command(const RecipeArguments& arguments, const GlobalOptions& global) {
       arguments.json);
 }
 
-int resume_command(const std::string& run, bool json, const GlobalOptions& global) {
+int resume_command(const std::string& run, const RecipeArguments& arguments,
+                   const GlobalOptions& global) {
   return run_command({.recipe = recipe_of(run),
-                      .overrides = {},
+                      .overrides = arguments.overrides,
                       .out = run,
                       .resume = true,
-                      .json = json,
+                      .json = arguments.json,
                       .resolved = false},
                      global);
 }

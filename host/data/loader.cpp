@@ -1,5 +1,7 @@
 #include "data/loader.hpp"
 
+#include "data/unreadable.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/ops/empty.h>
@@ -195,18 +197,13 @@ void Loader::make(const Claim& claim, ViewMaker& maker) {
 int64_t Loader::make_one(ViewMaker& maker, const Claim& claim, int64_t index,
                          std::span<void* const> out) {
   const EpochPlan& plan = claim.pass->plan;
-  for (int64_t tried = 0;; ++tried, index = (index + 1) % set_.size()) {
-    const double weight = plan.weights ? (*plan.weights)[index] : 0;
-    try {
-      maker.make(index, plan.epoch, weight, out);
-      return index;
-    } catch (const Error& error) {
-      if (!options_.skip_unreadable || error.code() != ErrorCode::io || tried + 1 == set_.size())
-        throw;
-      const std::lock_guard lock(mutex_);
-      claim.slot->skipped.emplace_back(error.what());
-    }
-  }
+  return first_readable(
+      index, set_.size(), options_.skip_unreadable,
+      [&](int64_t i) { maker.make(i, plan.epoch, plan.weights ? (*plan.weights)[i] : 0, out); },
+      [&](const Error& error) {
+        const std::lock_guard lock(mutex_);
+        claim.slot->skipped.emplace_back(error.what());
+      });
 }
 
 // Under the lock: the caller is done with the batch it has.

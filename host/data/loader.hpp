@@ -50,7 +50,8 @@ struct EpochPlan {
 struct LoadedBatch {
   std::vector<at::Tensor> views;  // each [B, …] on the device asked for
   at::Tensor indices;             // [B] int64, CPU
-  // Samples that could not be read and whose place another took, with the reason; sorted.
+  // Samples of this batch that could not be read and whose place another took, with the reason;
+  // sorted. Each is in the batch where its own place was, and in no other.
   std::vector<std::string> skipped;
 };
 

@@ -1,5 +1,7 @@
 #include "data/picture_reader.hpp"
 
+#include "data/unreadable.hpp"
+
 #include "gh/error.hpp"
 
 namespace gh::host {
@@ -9,6 +11,13 @@ const InterleavedImage& PictureReader::read(const SampleSet& set, int64_t index)
   set.read(index, *this);
   require(picture_.height > 0, ErrorCode::internal, "sample ", set.position(index),
           ": the data set handed over no sample");
+  return picture_;
+}
+
+const InterleavedImage& PictureReader::read_or_skip(const SampleSet& set, int64_t& index,
+                                                    bool skip_unreadable) {
+  index = first_readable(
+      index, set.size(), skip_unreadable, [&](int64_t i) { read(set, i); }, [](const Error&) {});
   return picture_;
 }
 

@@ -11,6 +11,9 @@ class PictureReader final : private SampleSink {
  public:
   // Decodes the whole sample; valid until the next call. Throws gh::Error naming the file.
   const InterleavedImage& read(const SampleSet& set, int64_t index);
+  // The same; where unreadable ones are skipped, of the sample that the loader would take in its
+  // place, whose index `index` becomes.
+  const InterleavedImage& read_or_skip(const SampleSet& set, int64_t& index, bool skip_unreadable);
 
  private:
   void vector(std::span<const float> values) override;

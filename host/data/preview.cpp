@@ -89,7 +89,7 @@ std::string png_within(const InterleavedImage& picture, int side) {
 }
 
 std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan, uint64_t seed,
-                                     int64_t samples, int64_t epochs, double weight) {
+                                     const PreviewPlan& wanted) {
   require(set.pictures(), ErrorCode::unsupported,
           "the data are vectors; there is nothing to look at before training");
   const int64_t count = plan.count();
@@ -103,13 +103,13 @@ std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan,
   }
   PictureReader reader;
   std::vector<PreviewRow> rows;
-  for (const int64_t index : chosen_samples(set, samples)) {
-    const InterleavedImage& picture = reader.read(set, index);
+  for (int64_t index : chosen_samples(set, wanted.samples)) {
+    const InterleavedImage& picture = reader.read_or_skip(set, index, wanted.skip_unreadable);
     PreviewRow& row = rows.emplace_back();
     row.caption = caption_of(set, index, picture);
     row.original = png_within(picture, kLargestOriginal);
-    for (int64_t epoch = 0; epoch < epochs; ++epoch) {
-      maker.make(index, epoch, weight, out);
+    for (int64_t epoch = 0; epoch < wanted.epochs; ++epoch) {
+      maker.make(index, epoch, wanted.weight, out);
       for (int64_t v = 0; v < count; ++v) {
         const int size = plan.group_of(v).size;
         row.views.push_back(encode_png(interleaved(memory[v].data(), size, size)));

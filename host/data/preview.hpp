@@ -20,8 +20,14 @@ struct PreviewRow {
 std::string png_within(const InterleavedImage& picture, int side);
 
 // Samples from the largest class to the smallest, or spread over a set without classes. `weight` is
-// what boosted operations take for every sample.
+// what boosted operations take for every sample; `skip_unreadable` has the next one stand in for a
+// sample that cannot be read.
+struct PreviewPlan {
+  int64_t samples = 0, epochs = 0;
+  double weight = 0;
+  bool skip_unreadable = false;
+};
 std::vector<PreviewRow> preview_rows(const SampleSet& set, const ViewPlan& plan, uint64_t seed,
-                                     int64_t samples, int64_t epochs, double weight);
+                                     const PreviewPlan& wanted);
 
 }  // namespace gh::host

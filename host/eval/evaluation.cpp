@@ -233,7 +233,10 @@ void EvaluationRun::each_loaded(
   loader.begin(plan);
   while (const std::optional<LoadedBatch> loaded = loader.next()) {
     for (const std::string& reason : loaded->skipped)
-      say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
+      if (source_.skipped)
+        source_.skipped(reason);
+      else
+        say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
     if (!use(loaded->views[0], loaded->indices)) return;
   }
 }
@@ -248,7 +251,9 @@ std::string EvaluationRun::png(std::string_view split, int64_t sample, int side)
   const SampleSet& set = split_named(split);
   require(sample >= 0 && sample < set.size(), ErrorCode::invalid_param, "split '", split,
           "' has no sample ", sample);
-  return set.pictures() ? png_within(PictureReader().read(set, sample), side) : "";
+  if (!set.pictures()) return "";
+  PictureReader reader;
+  return png_within(reader.read_or_skip(set, sample, source_.loader.skip_unreadable), side);
 }
 
 at::Tensor EvaluationRun::positions(std::string_view split, std::string_view file) {

@@ -56,6 +56,8 @@ struct EvaluationSource {
   bool embeds = true;  // false: only the encoder was loaded, what follows it knows nothing
   std::function<std::shared_ptr<Encoder>(std::string_view purpose)> fresh_encoder;
   std::function<void(Severity, std::string_view)> say;
+  // Told of each sample another one stood in for; empty: that is said.
+  std::function<void(const std::string& reason)> skipped = {};
 };
 
 class EvaluationRun final : public Evaluation, private EvaluationServices {

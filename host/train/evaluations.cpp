@@ -96,7 +96,8 @@ void Evaluations::evaluate(RunDirectory& directory, std::size_t evaluator, Featu
        .embeds = parts_.embeds,
        .fresh_encoder =
            [this](std::string_view purpose) { return parts_.host.fresh_encoder(purpose); },
-       .say = [this](Severity s, std::string_view text) { parts_.host.say(s, text); }},
+       .say = [this](Severity s, std::string_view text) { parts_.host.say(s, text); },
+       .skipped = [this](const std::string& reason) { parts_.host.skipped(reason); }},
       slot.id);
   parts_.components.evaluators[evaluator].ask("evaluate", &Evaluator::evaluate, evaluation);
   nlohmann::ordered_json whole = {

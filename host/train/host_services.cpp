@@ -113,6 +113,11 @@ void HostServices::say(Severity severity, std::string_view message) {
   if (severity == Severity::info) console_.say(message);
 }
 
+void HostServices::skipped(const std::string& reason) {
+  if (skipped_.insert(reason).second)
+    say(Severity::warning, "skipped, and the next sample taken in its place: " + reason);
+}
+
 at::Tensor HostServices::embed_all(std::string_view views,
                                    const std::function<at::Tensor(const at::Tensor&)>& embed) {
   require(views == "plain" || views == "train", ErrorCode::invalid_param,

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ class HostServices final : public Host {
   EpochMetrics& metrics() { return metrics_; }
   void set_stage_samples(at::Tensor samples) { stage_samples_ = std::move(samples); }
   void set_first_epoch(int64_t epoch) { first_epoch_ = epoch; }  // of the stage, in the run
+  // A sample another one stood in for: said once in a run, whoever met it.
+  void skipped(const std::string& reason);
   void set_log(RunDirectory& directory);  // which also gets what was said before
   std::vector<RunDirectory::Picture> pictures() const;
   // What was published for the views, per sample; null before that.
@@ -111,6 +114,7 @@ class HostServices final : public Host {
   int64_t first_epoch_ = 0;
   std::shared_ptr<const std::vector<float>> weights_;
   std::map<std::string, RunDirectory::Picture> pictures_;
+  std::set<std::string> skipped_;  // reasons already told
 };
 
 }  // namespace gh::host

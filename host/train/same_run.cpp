@@ -28,6 +28,11 @@ bool may_change_afterwards(std::string_view key) {
   });
 }
 
+// What a run may go on with otherwise: a file that broke, or another machine, need not end it.
+bool may_change_on_the_way(std::string_view key) {
+  return key == "loader.on_error" || key == "train.threads";
+}
+
 nlohmann::json read_json(const std::filesystem::path& file) {
   std::ifstream in(file);
   return in ? parse_json_or_discard(std::string(std::istreambuf_iterator<char>(in), {}))
@@ -84,8 +89,9 @@ Recipe recorded_recipe(const std::filesystem::path& run, Registry& registry) {
 void require_same_run(const std::filesystem::path& run, const Continuation& now,
                       const std::function<void(const std::string&)>& warn) {
   if (!std::filesystem::exists(run / "recipe.toml")) return;  // stopped before it began
-  const auto differences =
+  auto differences =
       numeric_differences(recorded_recipe(run, now.registry).resolved, now.recipe.resolved);
+  std::erase_if(differences, [](const Difference& d) { return may_change_on_the_way(d.key); });
   require(differences.empty(), ErrorCode::invalid_param, run.string(),
           " was started with another recipe; undo these changes, or start anew with another "
           "--out:\n",

@@ -413,8 +413,7 @@ void Trainer::end_epoch(double rate, const Pace& pace) {
 
 // Every file is named once; how many there were is a metric of each epoch.
 void Trainer::report_skipped(const LoadedBatch& batch) {
-  for (const std::string& reason : batch.skipped)
-    if (skipped_.insert(reason).second) parts_.host.say(Severity::warning, "skipped: " + reason);
+  for (const std::string& reason : batch.skipped) parts_.host.skipped(reason);
   skipped_now_ += static_cast<int64_t>(batch.skipped.size());
 }
 

@@ -27,7 +27,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -130,7 +129,6 @@ class Trainer {
   at::Tensor stage_samples_;
   std::shared_ptr<const std::vector<float>> epoch_weights_;  // which this epoch's views read
   std::vector<std::pair<std::string, at::Tensor>> names_;    // of trained parameters
-  std::set<std::string> skipped_;                            // reasons already told
   int64_t skipped_now_ = 0;                                  // in this epoch
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
   HarmonyWatch watch_;

@@ -161,7 +161,7 @@ TEST_CASE("an unreadable sample stops the pass with its name, or is replaced and
       for (int64_t i = 0; i < batch->indices.size(0); ++i)
         got.push_back(batch->indices[i].item<int64_t>());
     }
-    CHECK(skipped.size() == 4);  // 17 tries 18 as well
+    CHECK(skipped.size() == 3);  // 17 tries 18 as well, which counts in its own place
     CHECK((got[17] == 19 && got[18] == 19 && got[29] == 0 && got[16] == 16));
   }
   const FakeSet hopeless = test::files(5, [](int64_t) { return true; });
