@@ -87,6 +87,106 @@ train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         self.assertEqual([line["skipped"] for line in self.metrics(runs[0])], [1, 1])
         self.assertEqual(self.metrics(runs[0]), self.metrics(runs[1]))
 
+    def test_the_message_that_stops_a_run_says_how_to_go_on_and_resume_may(self):
+        victim, run, other = self.break_one(), self.dir / "run", self.dir / "other"
+        done = self.ghhost("run", self.recipe, "--out", run, expect=74)
+        self.assertIn('loader.on_error = "skip"', done.stderr)
+        self.assertIn("ghhost data check", done.stderr)
+        done = self.ghhost("resume", run, "train.batch=2", expect=78)
+        self.assertIn("train.batch", done.stderr)
+        done = self.ghhost("resume", run, "loader.on_error=skip", "train.threads=2")
+        self.assertEqual(done.stderr.count(str(victim)), 1)
+        self.assertEqual(self.status(run)["state"], "finished")
+        self.ghhost("run", self.recipe, "loader.on_error=skip", "train.threads=2", "--out", other)
+        self.assertEqual(self.metrics(run), self.metrics(other))
+
+    def test_neighbours_of_a_broken_file_are_counted_once(self):
+        # Each looks for the next readable one, so that they meet each other.
+        for name in ("2.jpg", "3.jpg", "4.jpg"):
+            (self.root / "train/bee" / name).write_bytes(b"")
+        done = self.ghhost("run", self.recipe, "loader.on_error=skip", '+eval={id="alignment", split="train"}',
+                           "--out", self.dir / "run")
+        self.assertEqual([line["skipped"] for line in self.metrics(self.dir / "run")], [3, 3])
+        self.assertEqual([done.stderr.count(f"bee/{i}.jpg is empty") for i in (2, 3, 4)], [1, 1, 1])
+
+    def test_pictures_of_an_evaluation_and_previews_pass_over_a_broken_file(self):
+        for split in ("train", "test"):
+            (self.root / split / "ant/0.jpg").write_bytes(b"")
+        skip = "loader.on_error=skip"
+        self.ghhost("run", self.recipe, skip, '+eval={id="knn", k=1, split="test"}', "--out", self.dir / "run")
+        done = self.ghhost("data", "preview", self.recipe, "--out", "sheet.html", expect=74)
+        self.assertIn('loader.on_error = "skip"', done.stderr)
+        self.ghhost("data", "preview", self.recipe, skip, "--out", "sheet.html")
+        self.assertIn("sample 1, ant", (self.dir / "sheet.html").read_text())
+
+    def test_files_that_a_list_names_and_nobody_has_stop_a_run_or_are_skipped(self):
+        names = sorted(str(path.relative_to(self.root)) for path in self.root.glob("train/*/*.jpg"))
+        self.write("list.txt", "".join(f"{name} {int('bee' in name)}\n" for name in names + ["train/ant/gone.jpg"]))
+        data = f'data={{id="image_list", root="{self.root}", train="{self.dir / "list.txt"}"}}'
+        done = self.ghhost("run", self.recipe, data, "--out", self.dir / "a", expect=66)
+        self.assertIn("1 of 13 files", done.stderr)
+        self.assertIn('loader.on_error = "skip"', done.stderr)
+        self.assertFalse((self.dir / "a").exists())
+        done = self.ghhost("run", self.recipe, data, "loader.on_error=skip", "train.batch=13", "--out", self.dir / "b")
+        self.assertIn("1 of 13 files", done.stderr)
+        self.assertEqual([line["skipped"] for line in self.metrics(self.dir / "b")], [1, 1])
+        done = self.ghhost("data", "check", self.recipe, data, expect=66)
+        self.assertIn("1 of 13 samples cannot be read", done.stdout)
+        self.assertIn("gone.jpg", done.stdout)
+
+    def test_what_a_folder_leaves_out_is_said(self):
+        for i in range(5):
+            (self.root / f"train/ant/{i}.webp").write_bytes(b"x")
+        (self.root / "train/bee/.hidden.jpg").write_bytes(b"x")
+        (self.root / "train/bee/up").symlink_to(self.root / "train", target_is_directory=True)
+        done = self.ghhost("data", "check", self.recipe)
+        self.assertIn("train: 12 samples", done.stdout)
+        self.assertIn("5 of 17 files were left out for their endings: 5 .webp", done.stdout)
+        self.assertIn("'train/bee/up'", done.stdout)
+        self.assertIn("1 hidden", done.stdout)
+        self.assertIn('fingerprint = "content"', done.stdout)
+        train, test = json.loads(self.ghhost("data", "check", self.recipe, "--quick", "--json").stdout)
+        self.assertEqual(len(train["notices"]), 4)
+        self.assertEqual(len(test["notices"]), 1)
+        done = self.ghhost("run", self.recipe, "train.epochs=1", "--out", self.dir / "run")
+        self.assertIn("5 .webp", done.stderr)
+        self.assertIn("1 hidden", (self.dir / "run/train.log").read_text())
+
+    def test_a_fingerprint_of_contents_changes_with_a_byte(self):
+        prints = lambda *more: json.loads(self.ghhost("data", "check", self.recipe, "--quick", "--json", *more).stdout)[0]["fingerprint"]
+        content = "data.fingerprint=content"
+        before = prints(), prints(content)
+        victim = self.root / "train/bee/3.jpg"
+        victim.write_bytes(victim.read_bytes()[:-1] + b"\xd8")
+        self.assertEqual(prints(), before[0])
+        self.assertNotEqual(prints(content), before[1])
+
+    def test_names_may_be_any_bytes_and_none_reaches_the_terminal_as_an_order(self):
+        odd = os.fsdecode(b"b\xff\x1b[31m\xc2\x9b")
+        for split in ("train", "test"):
+            (self.root / split / "bee").rename(self.root / split / odd)
+        (self.root / "train" / odd / "5.jpg").unlink()
+        run = self.dir / os.fsdecode(b"run\xfe\x1b]0;x\x07")
+        done = self.ghhost("run", self.recipe, 'name="fol\\u001b[32mder"', '+eval={id="knn", k=1, split="test"}', "--out", run)
+        check = self.ghhost("data", "check", self.recipe)
+        self.assertIn("b\\xff\\x1b[31m\\xc2\\x9b", check.stdout.replace("\ufffd", "\\xff"))
+        report = self.ghhost("report", run, "--format", "markdown")
+        for text in (done.stdout, done.stderr, check.stdout, report.stdout, (run / "train.log").read_text()):
+            for order in ("\x1b", "\x07", "\x9b"):
+                self.assertNotIn(order, text)
+        self.assertEqual(self.status(run)["state"], "finished")
+        for file in [*run.glob("*.json"), *run.glob("results/*.json")]:
+            json.loads(file.read_text("utf-8"))
+        (run / "report.html").read_text("utf-8")
+        outcome = json.loads(self.ghhost("data", "check", self.recipe, "--json").stdout)
+        self.assertEqual(outcome[0]["samples"], 11)
+
+    def test_a_run_that_fails_at_a_file_of_any_name_says_so_in_its_status(self):
+        (self.root / "train/ant" / os.fsdecode(b"\xff.jpg")).write_bytes(b"")
+        done = self.ghhost("run", self.recipe, "--out", self.dir / "run", expect=74)
+        self.assertIn("\\xff.jpg is empty", done.stderr)
+        self.assertEqual(self.status(self.dir / "run")["state"], "failed")
+
     def test_what_was_learnt_survives_an_evaluation_that_fails(self):
         (self.root / "test/bee/1.jpg").write_bytes(b"no picture")
         run = self.dir / "run"
