@@ -96,7 +96,7 @@ void print_split(const SampleSet& set, const DataFindings& found, bool read) {
     print_result("  choice {}\n",
                  with_name(set.chosen_fingerprint(), known_set(set.chosen_pattern())));
   print_classes(set);
-  if (!read || !set.pictures()) return;
+  if (!read || (!set.pictures() && found.unreadable.empty())) return;
   if (found.smallest_side < found.largest_side)
     print_result("  sides of {} … {} pixels, {:.0f} pixels a picture on average\n",
                  found.smallest_side, found.largest_side, found.mean_pixels);

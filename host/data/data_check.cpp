@@ -54,7 +54,11 @@ void read_some(const SampleSet& set, Shared& shared) {
 DataFindings read_everything(const SampleSet& set, int threads,
                              const std::function<void(int64_t)>& progress) {
   DataFindings out;
-  if (!set.pictures()) return out;  // vectors were read when the set was opened
+  if (!set.pictures()) {  // vectors were read when the set was opened
+    for (const auto& [index, reason] : set.unreadable())
+      out.unreadable.push_back(fmt::format("sample {}: {}", set.position(index), reason));
+    return out;
+  }
   Shared shared;
   std::vector<std::thread> pool;
   for (int i = 0; i < std::max(1, threads); ++i) pool.emplace_back([&] { read_some(set, shared); });

@@ -1,5 +1,6 @@
 #include "data/sample_set.hpp"
 
+#include "data/unreadable.hpp"
 #include "text/plain_text.hpp"
 
 #include "gh/error.hpp"
@@ -64,7 +65,7 @@ Probe probe_samples(const SampleSet& set) {
               "the data set handed over no sample");
       return probe;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::io && i + 1 < std::min(kTries, set.size())) continue;
+      if (is_unreadable(error) && i + 1 < std::min(kTries, set.size())) continue;
       fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what());
     }
   }
@@ -93,8 +94,10 @@ class RowSink final : public SampleSink {
   }
 };
 
+// Returns why samples cannot be read, where that is no reason to stop.
 template <class Aim>
-void read_all(const SampleSet& set, RowSink& sink, Aim aim) {
+std::map<int64_t, std::string> read_all(const SampleSet& set, RowSink& sink, bool skip, Aim aim) {
+  std::map<int64_t, std::string> unreadable;
   for (int64_t i = 0; i < set.size(); ++i) {
     try {
       aim(i);
@@ -102,9 +105,14 @@ void read_all(const SampleSet& set, RowSink& sink, Aim aim) {
       set.read(i, sink);
       require(sink.filled, ErrorCode::internal, "the data set handed over no sample");
     } catch (const Error& error) {
-      fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what());
+      if (is_unreadable(error) && skip)
+        unreadable.emplace(i, error.what());
+      else
+        fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what(),
+             is_unreadable(error) ? kAboutUnreadable : "");
     }
   }
+  return unreadable;
 }
 
 }  // namespace
@@ -129,8 +137,9 @@ Columns to_columns(const PixelRows& rows, const Box& box, std::vector<uint8_t>& 
 }
 
 SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_t seed,
-                          const std::optional<LongTail>& long_tail) {
+                          const std::optional<LongTail>& long_tail, bool skip_unreadable) {
   SampleSet set;
+  set.skip_unreadable_ = skip_unreadable;
   set.name_ = name;
   set.split_ = dataset.open(name, seed);
   require(set.split_ != nullptr, ErrorCode::internal, "the data set opened nothing for split '",
@@ -183,7 +192,8 @@ void SampleSet::load_vectors() {
             values.size(), " values, the split announced ", width);
     std::copy(values.begin(), values.end(), row);
   };
-  read_all(*this, sink, [&](int64_t i) { row = vectors_.data_ptr<float>() + i * width; });
+  unreadable_ = read_all(*this, sink, skip_unreadable_,
+                         [&](int64_t i) { row = vectors_.data_ptr<float>() + i * width; });
 }
 
 void SampleSet::load_pictures(int height, int width) {
@@ -196,7 +206,8 @@ void SampleSet::load_pictures(int height, int width) {
             " in a split that announced ", height, " × ", width);
     put_columns({values.data(), width, static_cast<int>(channels)}, {0, 0, height, width}, row);
   };
-  read_all(*this, sink, [&](int64_t i) { row = bytes.data() + i * stride; });
+  unreadable_ =
+      read_all(*this, sink, skip_unreadable_, [&](int64_t i) { row = bytes.data() + i * stride; });
   bytes_ = std::move(bytes);
   height_ = height;
   width_ = width;
@@ -215,12 +226,20 @@ int64_t SampleSet::position(int64_t index) const {
   return chosen_.defined() ? chosen_.data_ptr<int64_t>()[index] : index;
 }
 
+void SampleSet::require_readable(int64_t index) const {
+  if (unreadable_.empty()) return;
+  const auto found = unreadable_.find(index);
+  if (found != unreadable_.end()) throw Error(ErrorCode::io, found->second);
+}
+
 const float* SampleSet::vector(int64_t index) const {
+  require_readable(index);
   return vectors_.defined() ? vectors_.data_ptr<float>() + index * (vectors_.numel() / size_)
                             : nullptr;
 }
 
 std::optional<Columns> SampleSet::columns(int64_t index) const {
+  require_readable(index);
   if (bytes_.empty()) return std::nullopt;
   const std::size_t area = static_cast<std::size_t>(height_) * width_;
   const uint8_t* first = bytes_.data() + 3 * area * index;

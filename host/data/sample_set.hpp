@@ -7,6 +7,7 @@
 
 #include "gh/dataset.hpp"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,10 @@ namespace gh::host {
 
 class SampleSet {
  public:
-  // Opens a split and reads what fits in memory. Throws gh::Error naming split and sample.
+  // Opens a split and reads what fits in memory. Throws gh::Error naming split and sample; with
+  // `skip_unreadable`, not because of samples that cannot be read.
   static SampleSet open(const Dataset& dataset, std::string_view split, uint64_t seed,
-                        const std::optional<LongTail>& long_tail);
+                        const std::optional<LongTail>& long_tail, bool skip_unreadable = false);
 
   int64_t size() const { return size_; }
   const std::string& name() const { return name_; }
@@ -38,7 +40,11 @@ class SampleSet {
   const std::string& chosen_pattern() const { return chosen_pattern_; }  // data/long_tail.hpp
   bool in_memory() const { return !bytes_.empty() || vectors_.defined(); }
 
-  // Any thread. A vector or picture in memory; null where read() has to be asked.
+  // Why samples that should be in memory are not, by index.
+  const std::map<int64_t, std::string>& unreadable() const { return unreadable_; }
+
+  // Any thread. A vector or picture in memory; null where read() has to be asked. Throws gh::Error
+  // (io) for those of unreadable().
   const float* vector(int64_t index) const;
   std::optional<Columns> columns(int64_t index) const;
   void read(int64_t index, SampleSink& sink) const { split_->read(position(index), sink); }
@@ -47,6 +53,7 @@ class SampleSet {
  private:
   void load_vectors();
   void load_pictures(int height, int width);
+  void require_readable(int64_t index) const;
 
   std::string name_;
   std::unique_ptr<Split> split_;
@@ -60,6 +67,8 @@ class SampleSet {
   at::Tensor vectors_;          // [size, …] float32
   std::vector<uint8_t> bytes_;  // [size][3][width][height]
   int height_ = 0, width_ = 0;
+  bool skip_unreadable_ = false;
+  std::map<int64_t, std::string> unreadable_;
 };
 
 // Throws gh::Error (shape) unless the pixels are those of a grey or RGB picture of that size.

@@ -1,4 +1,5 @@
 #include "data/sample_set.hpp"
+#include "data/data_check.hpp"
 #include "support/fake_data.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -44,6 +45,49 @@ TEST_CASE("grey pictures become three equal channels") {
   const Columns columns = *set.columns(1);
   const auto pixels = test::pattern(8, 8, 1, 1);
   for (int c = 0; c < 3; ++c) CHECK(columns.plane[c][3 * 8 + 5] == pixels[5 * 8 + 3]);
+}
+
+TEST_CASE("samples in memory that cannot be read stop the opening, or only their own reading") {
+  for (FakeSet fake : {test::vectors(6), test::small_pictures(6, 8)}) {
+    fake.give = [give = fake.give](int64_t i, SampleSink& sink) {
+      if (i == 0) fail(ErrorCode::missing_data, "sample-0 is gone");
+      if (i == 3) fail(ErrorCode::io, "sample-3 is damaged");
+      give(i, sink);
+    };
+    CHECK_THROWS_WITH(fake.samples(), Catch::Contains("sample-0 is gone") &&
+                                          Catch::Contains("loader.on_error = \"skip\"") &&
+                                          Catch::Contains("ghhost data check"));
+    const SampleSet set = SampleSet::open(fake, "train", 0, std::nullopt, true);
+    CHECK(set.size() == 6);
+    CHECK(set.unreadable().size() == 2);
+    CHECK_THROWS_WITH((set.vector(3), set.columns(3)), Catch::Contains("sample-3 is damaged"));
+    CHECK((set.vector(4) || set.columns(4)));
+    CHECK(read_everything(set, 1, [](int64_t) {}).unreadable.size() == 2);
+  }
+}
+
+TEST_CASE("class names are made valid UTF-8") {
+  struct Named final : Dataset {
+    struct Half final : Split {
+      FakeSet::FakeSplit whole;
+      explicit Half(const FakeSet& set) : whole(set) {}
+      int64_t size() const override { return whole.size(); }
+      TargetKind target_kind() const override { return whole.target_kind(); }
+      at::Tensor targets() const override { return whole.targets(); }
+      std::vector<std::string> class_names() const override { return {"a\xff", "b", "c"}; }
+      std::vector<int64_t> sample_shape() const override { return whole.sample_shape(); }
+      void read(int64_t index, SampleSink& sink) const override { whole.read(index, sink); }
+      std::string fingerprint() const override { return "fake"; }
+    };
+    FakeSet set = test::vectors(6);
+    std::vector<std::string> splits() const override { return {"train"}; }
+    std::unique_ptr<Split> open(std::string_view, uint64_t) const override {
+      return std::make_unique<Half>(set);
+    }
+  };
+  const Named named;
+  CHECK(SampleSet::open(named, "train", 0, std::nullopt).class_names() ==
+        std::vector<std::string>{"a\ufffd", "b", "c"});
 }
 
 TEST_CASE("a thinned set keeps the chosen samples, their targets and a fingerprint") {

@@ -71,11 +71,17 @@ TEST_CASE("features of pictures are those of the plain view, row by row") {
   CHECK(run.features({.level = FeatureLevel::embedding, .split = "train"}).x.size(1) == 1);
 }
 
+std::string png_of(Evaluation& run, int64_t sample) {
+  auto* services = static_cast<EvaluationServices*>(run.query(EvaluationServices::kId));
+  return services->png("train:full", sample, 16);
+}
+
 TEST_CASE("an unreadable picture stops an evaluation, or another stands in with its own label") {
   Fixture f;
   f.data = test::files(6, [](int64_t i) { return i == 2; });
   EvaluationRun strict = f.run();
   CHECK_THROWS_WITH(strict.features({.split = "train:full"}), Catch::Contains("picture-2.png"));
+  CHECK_THROWS_WITH(png_of(strict, 2), Catch::Contains("loader.on_error"));
   f.skip = true;
   f.cache.clear();
   EvaluationRun run = f.run();
@@ -83,6 +89,8 @@ TEST_CASE("an unreadable picture stops an evaluation, or another stands in with 
   CHECK(all.x[2].equal(all.x[3]));
   CHECK(all.targets[2].item<int64_t>() == 0);  // of sample 3
   CHECK(f.said.find("picture-2.png") != std::string::npos);
+  CHECK(png_of(run, 2) == png_of(run, 3));
+  CHECK_FALSE(png_of(run, 2).empty());
 }
 
 TEST_CASE("a preset can be asked for by name, and has the recipe's normalisation") {
