@@ -82,7 +82,8 @@ bool create_owner(const fs::path& file) {
 void remove_left_behind(const fs::path& file) {
   if (!is_gone(read_owner(content_of(file)))) return;
   fs::path aside = file;
-  aside += "." + std::to_string(::getpid());
+  aside += ".";
+  aside += std::to_string(::getpid());
   if (::rename(file.c_str(), aside.c_str()) != 0) return;
   if (!is_gone(read_owner(content_of(aside)))) ::link(aside.c_str(), file.c_str());
   ::unlink(aside.c_str());
