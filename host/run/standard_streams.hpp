@@ -3,10 +3,13 @@
 // lost result must show in the exit code.
 #pragma once
 
+#include "text/plain_text.hpp"
+
 #include <fmt/format.h>
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace gh::host {
@@ -21,13 +24,23 @@ void write_output(std::string_view text);
 // To standard error. What cannot be written is dropped.
 void write_message(std::string_view text);
 
+// Text that is put in, such as names of files and classes, has nothing in it that a terminal would
+// obey: the format may.
+template <class T>
+decltype(auto) shown(T&& value) {
+  if constexpr (std::is_convertible_v<T, std::string_view>)
+    return printable(std::string_view(value));
+  else
+    return std::forward<T>(value);
+}
+
 template <class... Args>
 void print_result(fmt::format_string<Args...> format, Args&&... args) {
-  write_output(fmt::format(format, std::forward<Args>(args)...));
+  write_output(fmt::format(fmt::runtime(format), shown(std::forward<Args>(args))...));
 }
 template <class... Args>
 void print_message(fmt::format_string<Args...> format, Args&&... args) {
-  write_message(fmt::format(format, std::forward<Args>(args)...));
+  write_message(fmt::format(fmt::runtime(format), shown(std::forward<Args>(args))...));
 }
 
 // Flushes standard output. Returns why something printed there was lost, or "". Where the reader

@@ -3,11 +3,10 @@
 #include "recipe/difference.hpp"
 #include "recipe/recipe_text.hpp"
 #include "recipe/toml.hpp"
+#include "text/json.hpp"
 #include "train/same_run.hpp"
 
 #include "gh/error.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <fstream>
 
@@ -17,8 +16,9 @@ namespace {
 constexpr const char* kRecipe = "recipe";
 constexpr const char* kData = "data";
 
-// Of the recipe's keys, without two that say how and not what: the choice of samples is known by
-// its fingerprint, however it was made, and runs differ only in rounding, if at all, by threads.
+// Of the recipe's keys, without those that say how and not what: the choice of samples is known by
+// its fingerprint, however it was made, runs differ only in rounding, if at all, by threads, and a
+// file that broke on the way may be passed over from then on.
 Table part_that_identifies(const Table& resolved) {
   Table out = numeric_part(resolved);
   const auto without = [&](const char* table, const char* key) {
@@ -27,6 +27,7 @@ Table part_that_identifies(const Table& resolved) {
   };
   without("data", "longtail");
   without("train", "threads");
+  without("loader", "on_error");
   return out;
 }
 
@@ -58,7 +59,7 @@ RunIdentity identity_of(const Recipe& recipe, const SampleSet& train) {
 RunIdentity recorded_identity(const std::filesystem::path& run, Registry& registry) {
   RunIdentity out{recorded_recipe(run, registry).resolved, ""};
   std::ifstream in(run / "data.json");
-  const auto data = nlohmann::json::parse(in, nullptr, false);
+  const auto data = parse_json_or_discard(std::string(std::istreambuf_iterator<char>(in), {}));
   if (data.is_object())
     out.data = fingerprints(data.value("fingerprint", ""), data.value("chosen_fingerprint", ""));
   return out;

@@ -642,7 +642,7 @@ Trainer::Position Trainer::read_position(const TensorFile& from) const {
 }
 
 void Trainer::rewind_to(const TensorFile& from) {
-  const auto json = nlohmann::json::parse(from.metadata.at("position"));
+  const auto json = parse_json(from.metadata.at("position"));
   parts_.directory.rewind(
       {.metrics_bytes = json.at("metrics_bytes"), .results = json.at("results")},
       position_.total + 1);
