@@ -21,8 +21,37 @@ constexpr const char* kChecksum = "sha256";
 constexpr const char* kBest = "best";
 constexpr std::string_view kPrefix = "step-";
 
-// Of names, types, shapes, bytes and metadata, so that damage anywhere shows.
-std::string checksum(const TensorFile& content) {
+std::optional<int64_t> step_of(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  if (file.extension() != ".safetensors" || !stem.starts_with(kPrefix)) return {};
+  int64_t step = 0;
+  const char* begin = stem.data() + kPrefix.size();
+  const char* end = stem.data() + stem.size();
+  const auto [stop, error] = std::from_chars(begin, end, step);
+  if (error != std::errc() || stop != end) return {};
+  return step;
+}
+
+// [[score, step], …], best first.
+nlohmann::json best_of(const Checkpoint& checkpoint) {
+  const auto stored = checkpoint.content.metadata.find(kBest);
+  const auto refuse = [&](const char* reason) {
+    fail(ErrorCode::io, checkpoint.file.string(),
+         ": damaged list of the best checkpoints: ", reason);
+  };
+  if (stored == checkpoint.content.metadata.end()) refuse("it is not there");
+  nlohmann::json best = parse_json_or_discard(stored->second);
+  if (!best.is_array()) refuse("expected [[score, step], …]");
+  for (const auto& entry : best)
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number() ||
+        !entry[1].is_number_integer())
+      refuse("expected a score and a step in every entry");
+  return best;
+}
+
+}  // namespace
+
+std::string checkpoint_checksum(const TensorFile& content) {
   Digest digest;
   for (const auto& [key, value] : content.metadata)
     if (key != kChecksum) digest.add(fmt::format("{}={}\n", key, value));
@@ -35,24 +64,11 @@ std::string checksum(const TensorFile& content) {
   return digest.hex();
 }
 
-std::optional<int64_t> step_of(const fs::path& file) {
-  const std::string stem = file.stem().string();
-  if (file.extension() != ".safetensors" || !stem.starts_with(kPrefix)) return {};
-  int64_t step = 0;
-  const char* begin = stem.data() + kPrefix.size();
-  const char* end = stem.data() + stem.size();
-  const auto [stop, error] = std::from_chars(begin, end, step);
-  if (error != std::errc() || stop != end) return {};
-  return step;
-}
-
-}  // namespace
-
 TensorFile read_checkpoint(const fs::path& file) {
   TensorFile content = read_safetensors(file);
   const auto stored = content.metadata.find(kChecksum);
   require(stored != content.metadata.end(), ErrorCode::io, file.string(), ": has no checksum");
-  require(stored->second == checksum(content), ErrorCode::io, file.string(),
+  require(stored->second == checkpoint_checksum(content), ErrorCode::io, file.string(),
           ": the checksum does not match its content; the file is damaged");
   return content;
 }
@@ -93,7 +109,7 @@ void CheckpointStore::save(int64_t step, TensorFile content, std::optional<doubl
   for (const Scored& s : best_) best.push_back({s.score, s.step});
   content.metadata[kBest] = best.dump();
   for (auto& entry : content.metadata) entry.second = valid_utf8(entry.second);  // as it is read
-  content.metadata[kChecksum] = checksum(content);
+  content.metadata[kChecksum] = checkpoint_checksum(content);
   std::error_code error;
   fs::create_directories(directory_, error);
   require(!error, ErrorCode::io, "cannot create ", directory_.string(), ": ", error.message());
@@ -135,7 +151,7 @@ std::optional<Checkpoint> CheckpointStore::newest(
 std::optional<Checkpoint> CheckpointStore::best() const {
   const auto last = newest([](const std::string&) {});
   if (!last) return {};
-  const auto scores = parse_json(last->content.metadata.at(kBest));
+  const auto scores = best_of(*last);
   if (scores.empty()) return {};
   const fs::path file = file_of(scores[0][1].get<int64_t>());
   return Checkpoint{file, read_checkpoint(file)};
@@ -143,7 +159,7 @@ std::optional<Checkpoint> CheckpointStore::best() const {
 
 void CheckpointStore::go_on_from(const Checkpoint& checkpoint) {
   best_.clear();
-  for (const auto& entry : parse_json(checkpoint.content.metadata.at(kBest)))
+  for (const auto& entry : best_of(checkpoint))
     best_.push_back({entry[0].get<double>(), entry[1].get<int64_t>()});
   const int64_t step = step_of(checkpoint.file).value_or(0);
   for (const fs::path& file : files())

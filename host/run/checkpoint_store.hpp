@@ -59,6 +59,9 @@ class CheckpointStore {
   std::vector<Scored> best_;  // best first
 };
 
+// Of names, types, shapes, bytes and metadata but the checksum itself: damage anywhere shows.
+std::string checkpoint_checksum(const TensorFile& content);
+
 // Reads a checkpoint and compares its checksum. Throws gh::Error (io) saying what is wrong.
 TensorFile read_checkpoint(const std::filesystem::path& file);
 

@@ -78,6 +78,26 @@ TEST_CASE("checkpoints: damage anywhere is noticed, and the one before is used")
   CHECK_FALSE(store.newest(ignore).has_value());
 }
 
+TEST_CASE("checkpoints: a list of the best that makes no sense is refused as damage") {
+  const test::TemporaryDirectory dir;
+  const CheckpointPlan plan{.keep = 1, .best = 1};
+  for (const char* list :
+       {"", "{}", "[[1]]", "[[0.5, \"x\"]]", "[[0.5, 1.5]]", "[null]", "not there"}) {
+    CheckpointStore(dir.path(), plan).save(3, content(3), 0.5);
+    CheckpointStore store(dir.path(), plan);
+    TensorFile changed = read_checkpoint(store.files()[0]);
+    changed.metadata["best"] = list;
+    if (list == std::string("not there")) changed.metadata.erase("best");
+    changed.metadata["sha256"] = checkpoint_checksum(changed);
+    write_safetensors(store.files()[0], changed);
+    INFO(list);
+    const auto newest = store.newest(ignore);
+    REQUIRE(newest);
+    CHECK_THROWS_WITH(store.best(), Catch::Contains("damaged list of the best checkpoints"));
+    CHECK_THROWS_AS(store.go_on_from(*newest), Error);
+  }
+}
+
 TEST_CASE("checkpoints: other files in the directory are left alone") {
   const test::TemporaryDirectory dir;
   CheckpointStore store(dir.path(), {.keep = 1});
