@@ -26,20 +26,27 @@ uint64_t case_seed(std::string_view case_name) {
 
 namespace {
 
+std::string escaped(std::string_view text, std::string_view letters) {
+  std::string out;
+  for (const char letter : text) {
+    if (letters.find(letter) != std::string_view::npos) out += '\\';
+    out += letter;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string case_argument(std::string_view case_name) { return escaped(case_name, ",[]\\"); }
+
+namespace {
+
 at::CPUGeneratorImpl& generator() {
   return *at::check_generator<at::CPUGeneratorImpl>(at::detail::getDefaultCPUGenerator());
 }
 
-// What a shell and Catch2's own parser take for this case and no other.
-std::string as_argument(const std::string& case_name) {
-  std::string out = "\"";
-  for (const char letter : case_name) {
-    if (std::string_view(",[]\\").find(letter) != std::string_view::npos) out += "\\\\";
-    if (std::string_view("\"$`").find(letter) != std::string_view::npos) out += '\\';
-    out += letter;
-  }
-  return out + '"';
-}
+// Between double quotes of a shell.
+std::string in_quotes(std::string_view text) { return '"' + escaped(text, "\"$`\\") + '"'; }
 
 class SeedEachCase final : public Catch::TestEventListenerBase {
  public:
@@ -74,7 +81,8 @@ class SeedEachCase final : public Catch::TestEventListenerBase {
     if (stats.totals.assertions.failed > 0)
       Catch::cerr() << "\nseed " << case_seed(case_)
                     << "; repeat with: GH_TEST_SEED=" << environment_seed() << ' '
-                    << program_invocation_name << ' ' << as_argument(case_) << std::endl;
+                    << program_invocation_name << ' ' << in_quotes(case_argument(case_))
+                    << std::endl;
     const char* list = std::getenv("GH_TEST_DRAWS");
     if (drawn_ && list) std::ofstream(list, std::ios::app) << case_ << '\n';
   }

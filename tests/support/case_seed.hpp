@@ -4,11 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace gh::test {
 
 uint64_t environment_seed();  // GH_TEST_SEED
 uint64_t case_seed(std::string_view case_name);
+
+// The argument that Catch2 takes for this case and no other.
+std::string case_argument(std::string_view case_name);
 
 }  // namespace gh::test

@@ -3,6 +3,8 @@
 
 #include "recipe/schema.hpp"
 
+#include <sys/resource.h>
+
 #include <chrono>
 
 using namespace gh::host;
@@ -109,15 +111,20 @@ TEST_CASE("a plugin that hangs is given up after the time it has, once") {
   const auto begin = steady_clock::now();
   CHECK_THAT(require_refused(animal("entry_hangs"), Code::timed_out, {.probe_timeout = limit}),
              Contains("0.3 s"));
-  CHECK(steady_clock::now() - begin < seconds(5));
+  CHECK(steady_clock::now() - begin < minutes(1));
 
-  Registry registry({}, {.probe_timeout = milliseconds(1500)});
+  Registry registry({}, {.probe_timeout = milliseconds(500)});
   REQUIRE(registry.load(animal("entry_hangs")));
-  const auto again = steady_clock::now();
+  const auto switches_of_children = [] {
+    rusage used{};
+    getrusage(RUSAGE_CHILDREN, &used);
+    return used.ru_nvcsw + used.ru_nivcsw;
+  };
+  const long before = switches_of_children();
   const auto error = registry.load(animal("entry_hangs"));
   REQUIRE(error);
   CHECK(error->code == Code::timed_out);
-  CHECK(steady_clock::now() - again < milliseconds(1000));
+  CHECK(switches_of_children() == before);  // no child was started to try it again
 }
 
 TEST_CASE("what a dying plugin printed is part of the message") {

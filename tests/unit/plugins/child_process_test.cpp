@@ -51,7 +51,7 @@ TEST_CASE("a child's end is told apart: signal, exit, _exit, exception, endless"
       100ms);
   CHECK(endless.timed_out);
   CHECK(endless.refusal("waiting", 100ms).code() == PluginErrorCode::timed_out);
-  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  CHECK(std::chrono::steady_clock::now() - begin < 60s);
 }
 
 TEST_CASE("a child neither prints nor flushes nor runs the parent's exit handlers") {

@@ -22,6 +22,9 @@ using namespace gh::host::test;
 
 namespace {
 
+// Seconds. Whatever ends before kLong, however busy the machine, did not wait for kNever.
+constexpr double kLong = 120, kNever = 600;
+
 // The message of the error that `action` ends with.
 template <class Action>
 std::string error_of(const Action& action) {
@@ -52,7 +55,7 @@ void check_survivors(int world) {
       ++killed;
     else
       CHECK(outcome.exit_code == 0);
-    CHECK(outcome.seconds < 10);
+    CHECK(outcome.seconds < kLong);
   }
   CHECK(killed == 1);
 }
@@ -65,7 +68,7 @@ TEST_CASE("a rank killed inside a collective is noticed by all others") {
     check_survivors(3);
     return;
   }
-  const auto ranks = join_as_told(60);
+  const auto ranks = join_as_told(kNever);
   ranks->barrier();
   if (ranks->rank() == ranks->world() - 1) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));  // the others are waiting by then
@@ -84,7 +87,7 @@ TEST_CASE("a rank killed while gradients are on their way is noticed by all othe
     check_survivors(3);
     return;
   }
-  const auto ranks = join_as_told(60);
+  const auto ranks = join_as_told(kNever);
   std::vector<at::Tensor> parameters;
   for (int i = 0; i < 4; ++i) parameters.push_back(at::zeros({1 << 19}).requires_grad_(true));
   GradientReducer reducer(*ranks, parameters, 1 << 20);
@@ -108,18 +111,18 @@ TEST_CASE("a rank that stays away too long is noticed") {
     for (const Outcome& outcome : start_ranks(2)) {
       INFO(outcome.output);
       CHECK(outcome.exit_code == 0);
-      CHECK(outcome.seconds < 12);
+      CHECK(outcome.seconds < kLong);
     }
     return;
   }
-  const auto ranks = join_as_told(2);
+  const auto ranks = join_as_told(5);
   ranks->barrier();
   if (ranks->first()) {
     check_lost(error_of([&] { ranks->barrier(); }), *ranks);
     return;
   }
   // It finds the others gone.
-  std::this_thread::sleep_for(std::chrono::seconds(4));
+  std::this_thread::sleep_for(std::chrono::seconds(8));
   check_lost(error_of([&] { ranks->all_reduce_sum(at::ones({1})); }), *ranks);
 }
 
@@ -129,7 +132,7 @@ TEST_CASE("ranks that wait for one that never comes give up") {
       for (const Outcome& outcome : start_ranks(3, {missing})) {
         INFO("without rank " << missing << ":\n" << outcome.output);
         CHECK(outcome.exit_code == 0);
-        CHECK(outcome.seconds < 2 + 8);
+        CHECK(outcome.seconds < kLong);
       }
     }
     return;
@@ -208,11 +211,11 @@ TEST_CASE("an error with gradients on their way does not keep a rank from ending
     for (const Outcome& outcome : start_ranks(2)) {
       INFO(outcome.output);
       CHECK(outcome.exit_code == 0);
-      CHECK(outcome.seconds < 10);
+      CHECK(outcome.seconds < kLong);
     }
     return;
   }
-  const auto ranks = join_as_told(60);
+  const auto ranks = join_as_told(kNever);
   ranks->barrier();
   if (ranks->first()) {  // starts something that the other never answers, and leaves
     const at::Tensor value = at::ones({10});

@@ -1,5 +1,8 @@
 #include "unit/ranks/several.hpp"
 
+#include "support/case_seed.hpp"
+#include "support/temporary_directory.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <ATen/ops/empty.h>
@@ -35,6 +38,8 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
+constexpr double kGivenUp = 240;  // seconds: nothing that a test waits for takes so long
+
 struct Child {
   pid_t process = 0;
   std::string output;  // a file
@@ -42,7 +47,27 @@ struct Child {
   bool ended = false;
 };
 
-Child start(const std::string& test, int rank, int world, int port) {
+// Ranks that are started together need not come up together on a busy machine. What a test says
+// about time begins when the last of them is there: each leaves a file and waits for the others.
+constexpr double kMeetingSeconds = 60;
+
+void wait_for_the_others() {
+  const std::filesystem::path directory = std::getenv("GH_TEST_MEETING");
+  const long expected = std::atol(std::getenv("GH_TEST_STARTED"));
+  std::ofstream(directory / std::getenv("RANK")) << "here";
+  const auto begin = Clock::now();
+  const auto come = [&] {
+    using Iterator = std::filesystem::directory_iterator;
+    return std::distance(Iterator(directory), Iterator());
+  };
+  while (come() < expected) {
+    REQUIRE(Clock::now() - begin < std::chrono::duration<double>(kMeetingSeconds));
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+Child start(const std::string& test, int rank, int world, int port, const std::string& meeting,
+            std::size_t started) {
   Child child;
   char output[] = "/tmp/gh_rank_XXXXXX";
   ::close(::mkstemp(output));
@@ -54,14 +79,17 @@ Child start(const std::string& test, int rank, int world, int port) {
       "MASTER_ADDR=127.0.0.1",
       "MASTER_PORT=" + std::to_string(port),
       "OMP_NUM_THREADS=1",
+      "GH_TEST_MEETING=" + meeting,
+      "GH_TEST_STARTED=" + std::to_string(started),
   };
   for (char** variable = environ; *variable != nullptr; ++variable)
     if (std::string_view(*variable).find("OMP_NUM_THREADS=") != 0) environment.push_back(*variable);
   std::vector<char*> variables;
   for (std::string& variable : environment) variables.push_back(variable.data());
   variables.push_back(nullptr);
-  std::string program = "/proc/self/exe", name = test;
-  char* arguments[] = {program.data(), name.data(), nullptr};
+  std::string program = "/proc/self/exe", name = gh::test::case_argument(test);
+  std::string warn = "--warn", of = "NoTests";
+  char* arguments[] = {program.data(), name.data(), warn.data(), of.data(), nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_APPEND, 0);
@@ -97,17 +125,19 @@ bool is_rank() { return std::getenv("GH_TEST_RANK") != nullptr; }
 
 std::vector<Outcome> start_ranks(int world, const std::vector<int>& left_out) {
   const std::string test = Catch::getResultCapture().getCurrentTestName();
+  const gh::test::TemporaryDirectory meeting;
   const int port = free_port();
   const auto begin = Clock::now();
   std::vector<Child> children;
   for (int rank = 0; rank < world; ++rank)
     if (std::find(left_out.begin(), left_out.end(), rank) == left_out.end())
-      children.push_back(start(test, rank, world, port));
+      children.push_back(start(test, rank, world, port, meeting.path().string(),
+                               static_cast<std::size_t>(world) - left_out.size()));
   for (bool all = false; !all;) {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     all = true;
     for (Child& child : children) {
-      look_after(child, seconds, seconds > 90);
+      look_after(child, seconds, seconds > kGivenUp);
       all = all && child.ended;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -128,6 +158,7 @@ bool started_as_ranks(std::initializer_list<int> worlds) {
 }
 
 std::unique_ptr<Ranks> join_as_told(double timeout_seconds) {
+  wait_for_the_others();
   RanksPlan plan;
   plan.timeout_seconds = timeout_seconds;
   return Ranks::join(read_launch([](const char* name) { return std::getenv(name); }), plan);
