@@ -1,10 +1,12 @@
 # make run   sets everything up, builds, runs the toy recipe and ends with the path of its report
 # make test  sets everything up, builds and passes all tests
+# make test-all  also the slow ones, sanitizers and fuzzers: before a change is called done
 RECIPE ?= recipes/toy.toml
 BUILD ?= build
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 30
 
-.PHONY: build run test asan cuda-check format format-check install bench clean compile
+.PHONY: build run test test-all asan tsan fuzz cuda-check format format-check install bench clean compile
 build:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory compile TARGET=product
@@ -24,12 +26,32 @@ test:
 	@$(MAKE) --no-print-directory compile CMAKE_ARGS="-DGH_WERROR=ON $(CMAKE_ARGS)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# Unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+test-all: test
+	@GH_SLOW=1 ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L slow
+	@$(MAKE) --no-print-directory asan
+	@$(MAKE) --no-print-directory tsan
+	@$(MAKE) --no-print-directory fuzz
+
+# Unit tests, the zoo and the fuzz targets' corpora under AddressSanitizer and UndefinedBehaviorSanitizer.
 asan:
 	@scripts/setup.sh --test
 	@$(MAKE) --no-print-directory compile BUILD=build-asan \
-	  CMAKE_ARGS="-DGH_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	  CMAKE_ARGS="-DGH_SANITIZE=address -DCMAKE_BUILD_TYPE=RelWithDebInfo"
 	@ctest --test-dir build-asan --output-on-failure -j $(JOBS) -L unit
+
+# Loader and ranks under ThreadSanitizer, which wants addresses where it expects them.
+tsan:
+	@scripts/setup.sh --test
+	@$(MAKE) --no-print-directory compile BUILD=build-tsan TARGET="test_data test_ranks" \
+	  CMAKE_ARGS="-DGH_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo"
+	@$$(setarch -R true 2>/dev/null && echo setarch -R) ctest --test-dir build-tsan --output-on-failure -j $(JOBS) -R '^(data|ranks)$$'
+
+# Half a minute of libFuzzer for every reader of foreign files. FUZZ_SECONDS=… for longer.
+fuzz:
+	@scripts/setup.sh --test-all
+	@$(MAKE) --no-print-directory compile BUILD=build-fuzz TARGET=fuzz_targets \
+	  CMAKE_ARGS="-DGH_SANITIZE=fuzzer -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_C_COMPILER=clang-14"
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) ctest --test-dir build-fuzz --output-on-failure -j $(JOBS) -L fuzz
 
 # Everything compiled and linked against a CUDA build of LibTorch, GPU or not. Gets 5 GB of packages the first time.
 cuda-check:
@@ -63,4 +85,4 @@ bench: build
 	@if [ -n "$$GH_CIFAR100" ]; then bench/end_to_end.py; else echo "bench/end_to_end.py left out: GH_CIFAR100 names no CIFAR-100"; fi
 
 clean:
-	@rm -rf build build-asan build-cuda
+	@rm -rf build build-asan build-tsan build-fuzz build-cuda

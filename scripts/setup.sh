@@ -2,6 +2,7 @@
 # Installs what the build needs and is missing, finds or gets LibTorch, and writes its directory to build/torch-dir.
 #   scripts/setup.sh          for building and running
 #   scripts/setup.sh --test   also what the tests need
+#   scripts/setup.sh --test-all   also what the fuzzers need
 # Variables: GH_TORCH_DIR (or Torch_DIR, CMAKE_PREFIX_PATH) use this LibTorch; GH_TORCH_VERSION another version from the package
 # index; GH_TORCH_INDEX another index.
 set -euo pipefail
@@ -93,7 +94,10 @@ if [ -z "$torch_dir" ]; then
   [ -n "$torch_dir" ] || { say "the torch package holds no LibTorch; give one with GH_TORCH_DIR"; exit 69; }
 fi
 
-if [ "${1:-}" = --test ]; then
+if [ "${1:-}" = --test-all ] && command -v apt-get >/dev/null; then
+  install_packages clang-14 libclang-rt-14-dev
+fi
+if [ "${1:-}" = --test ] || [ "${1:-}" = --test-all ]; then
   # Reports are looked at in a real browser.
   if command -v apt-get >/dev/null && ! command -v chromium chromium-browser google-chrome >/dev/null; then
     install_packages chromium

@@ -1,14 +1,14 @@
-// Runs the fuzz target without libFuzzer.
+// Runs a fuzz target without libFuzzer.
 //
-//   decode_fuzz FILE…            each file once
-//   decode_fuzz --mutations N    N damaged variants of pictures made here; the same ones every time
-//   decode_fuzz --seeds DIR      writes those pictures, as a corpus for libFuzzer
-#include "support/sample_images.hpp"
+//   x_fuzz FILE…                     each file once
+//   x_fuzz --corpus DIR --mutations N    all files of DIR, what the target makes itself, and N
+//                                        damaged variants of them; the same ones every time
+//   x_fuzz --write DIR               writes what the target makes itself, for libFuzzer
+#include "fuzz/target.hpp"
 
 #include <algorithm>
-#include <cstdint>
+#include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -16,60 +16,47 @@
 
 using namespace gh::test;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size);
+namespace gh::test {
+__attribute__((weak)) std::vector<Bytes> made_inputs() { return {}; }
+}  // namespace gh::test
 
 namespace {
 
-std::vector<Bytes> jpeg_seeds() {
-  std::vector<Bytes> seeds;
-  for (const J_COLOR_SPACE colours : {JCS_YCbCr, JCS_GRAYSCALE, JCS_RGB, JCS_CMYK, JCS_YCCK})
-    for (const auto& [h, v] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}})
-      for (int kind = 0; kind < 6; ++kind) {
-        if ((colours == JCS_GRAYSCALE || colours == JCS_RGB) && h * v > 1) continue;
-        JpegSample sample;
-        sample.height = 21 + 5 * kind;
-        sample.width = 50 - 7 * kind;
-        sample.colours = colours;
-        sample.h = h;
-        sample.v = v;
-        sample.quality = 40;
-        sample.progressive = kind == 1 || kind == 4;
-        sample.separate_scans = kind == 2;
-        sample.restart_rows = kind == 3 || kind == 4;
-        sample.arithmetic = kind == 4 || kind == 5;
-        seeds.push_back(make_jpeg(sample));
-        if (kind == 0) seeds.push_back(with_exif(seeds.back(), 1 + h * v, h == 2));
-        if (kind != 1) continue;
-        sample.only_first_scans = true;
-        seeds.push_back(make_jpeg(sample));
-      }
-  return seeds;
+namespace fs = std::filesystem;
+
+const char* program = "";
+const Bytes* current = nullptr;
+
+// Keeps what the target died of, for a debugger and the corpus.
+void keep_input(int signal) {
+  const std::string name = fs::path(program).filename().string() + ".input";
+  std::ofstream(name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(current->data()),
+             static_cast<std::streamsize>(current->size()));
+  std::fprintf(stderr, "repeat with: %s %s\n", program, fs::absolute(name).c_str());
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
 }
 
-std::vector<Bytes> png_seeds() {
-  std::vector<Bytes> seeds;
-  for (const int colour_type : {0, 2, 3, 4, 6})
-    for (const int depth : {1, 2, 4, 8, 16})
-      for (const bool interlaced : {false, true}) {
-        if (colour_type == 3 ? depth > 8 : colour_type != 0 && depth < 8) continue;
-        PngSample sample;
-        sample.height = 9;
-        sample.width = 14;
-        sample.depth = depth;
-        sample.colour_type = colour_type;
-        sample.interlaced = interlaced;
-        if (interlaced) sample.exif = tiff_block(6, depth == 8);
-        seeds.push_back(make_png(sample, [depth](int y, int x, int c) {
-          return (37u * y + 11u * x + c) & ((1u << depth) - 1);
-        }));
-      }
-  return seeds;
+void run(const Bytes& input) {
+  current = &input;
+  LLVMFuzzerTestOneInput(input.data(), input.size());
 }
 
-std::vector<Bytes> seeds() {
-  std::vector<Bytes> all = jpeg_seeds();
-  for (Bytes& png : png_seeds()) all.push_back(std::move(png));
-  return all;
+Bytes content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<Bytes> corpus(const std::string& directory) {
+  std::vector<fs::path> files;
+  if (!directory.empty())
+    for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<Bytes> inputs = made_inputs();
+  for (const fs::path& file : files) inputs.push_back(content_of(file));
+  return inputs;
 }
 
 std::ptrdiff_t place(NumberSource& numbers, const Bytes& file) {
@@ -77,7 +64,7 @@ std::ptrdiff_t place(NumberSource& numbers, const Bytes& file) {
 }
 
 // The two bytes after a JPEG marker, or one of the first bytes of a PNG's chunk.
-void edit_length(Bytes& file, NumberSource& numbers) {
+void edit_picture_length(Bytes& file, NumberSource& numbers) {
   const auto begin = file.begin() + place(numbers, file);
   const auto marker = std::find(begin, file.end(), file[0] == 0xff ? 0xff : 'I');
   const auto offset = 2 + numbers.below(2);
@@ -85,7 +72,18 @@ void edit_length(Bytes& file, NumberSource& numbers) {
   marker[file[0] == 0xff ? offset : -offset] = static_cast<uint8_t>(numbers.next());
 }
 
+// A number of one to eight bytes becomes one near the ends of its range, or of the file's.
+void edit_number(Bytes& file, NumberSource& numbers) {
+  const std::size_t at = static_cast<std::size_t>(place(numbers, file));
+  const std::size_t width = std::size_t{1} << numbers.below(4);
+  const uint64_t bounds[] = {0, ~uint64_t{0}, uint64_t{1} << (8 * width - 1), file.size(), at};
+  const uint64_t value = bounds[numbers.below(5)] + static_cast<uint64_t>(numbers.below(5)) - 2;
+  for (std::size_t i = 0; i < width && at + i < file.size(); ++i)
+    file[at + i] = static_cast<uint8_t>(value >> (8 * i));
+}
+
 void mutate(Bytes& file, const Bytes& other, NumberSource& numbers) {
+  if (file.empty()) file.push_back(0);
   const auto at = place(numbers, file);
   const auto some = std::min<std::ptrdiff_t>(1 + numbers.below(64), file.end() - file.begin() - at);
   switch (numbers.below(8)) {
@@ -97,7 +95,10 @@ void mutate(Bytes& file, const Bytes& other, NumberSource& numbers) {
       file[static_cast<std::size_t>(at)] = static_cast<uint8_t>(numbers.next());
       break;
     case 3:
-      edit_length(file, numbers);
+      if (file[0] == 0xff || file[0] == 0x89)
+        edit_picture_length(file, numbers);
+      else
+        edit_number(file, numbers);
       break;
     case 4:
       file.erase(file.begin() + at, file.begin() + at + some);
@@ -106,7 +107,8 @@ void mutate(Bytes& file, const Bytes& other, NumberSource& numbers) {
       file.insert(file.begin() + at, static_cast<std::size_t>(some),
                   static_cast<uint8_t>(numbers.next()));
       break;
-    case 6: {  // a piece of another picture, over or into this one
+    case 6: {  // a piece of another input, over or into this one
+      if (other.empty()) break;
       const auto from = place(numbers, other);
       const auto length = std::min<std::ptrdiff_t>(some, other.end() - other.begin() - from);
       const Bytes piece(other.begin() + from, other.begin() + from + length);
@@ -119,28 +121,29 @@ void mutate(Bytes& file, const Bytes& other, NumberSource& numbers) {
   if (file.empty()) file.push_back(0);
 }
 
-int run_mutations(uint64_t count) {
-  const std::vector<Bytes> pictures = seeds();
-  const int kinds = static_cast<int>(pictures.size());
-  for (const Bytes& picture : pictures) LLVMFuzzerTestOneInput(picture.data(), picture.size());
+int run_mutations(const std::string& directory, uint64_t count) {
+  const std::vector<Bytes> inputs = corpus(directory);
+  const int kinds = static_cast<int>(inputs.size());
+  if (kinds == 0) return std::fprintf(stderr, "no inputs in %s\n", directory.c_str()), EXIT_FAILURE;
+  for (const Bytes& input : inputs) run(input);
   for (uint64_t i = 0; i < count; ++i) {
     NumberSource numbers(i);
-    Bytes file = pictures[static_cast<std::size_t>(numbers.below(kinds))];
-    const Bytes& other = pictures[static_cast<std::size_t>(numbers.below(kinds))];
+    Bytes file = inputs[static_cast<std::size_t>(numbers.below(kinds))];
+    const Bytes& other = inputs[static_cast<std::size_t>(numbers.below(kinds))];
     for (int times = 1 + numbers.below(4); times > 0; --times) mutate(file, other, numbers);
-    LLVMFuzzerTestOneInput(file.data(), file.size());
+    run(file);
   }
-  std::printf("%d pictures and %llu variants of them\n", kinds,
+  std::printf("%d inputs and %llu variants of them\n", kinds,
               static_cast<unsigned long long>(count));
   return EXIT_SUCCESS;
 }
 
-int write_seeds(const std::string& directory) {
+int write_inputs(const std::string& directory) {
   int number = 0;
-  for (const Bytes& picture : seeds()) {
-    std::ofstream file(directory + "/seed" + std::to_string(number++), std::ios::binary);
-    file.write(reinterpret_cast<const char*>(picture.data()),
-               static_cast<std::streamsize>(picture.size()));
+  for (const Bytes& input : made_inputs()) {
+    std::ofstream file(directory + "/made" + std::to_string(number++), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(input.data()),
+               static_cast<std::streamsize>(input.size()));
     if (!file) return EXIT_FAILURE;
   }
   return EXIT_SUCCESS;
@@ -149,14 +152,18 @@ int write_seeds(const std::string& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view option = argc > 2 ? argv[1] : "";
-  if (option == "--mutations") return run_mutations(std::strtoull(argv[2], nullptr, 10));
-  if (option == "--seeds") return write_seeds(argv[2]);
-  if (argc == 1) return run_mutations(10'000);
-  for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    const Bytes bytes{std::istreambuf_iterator<char>(file), {}};
-    LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  std::string directory;
+  uint64_t mutations = 10'000;
+  int at = 1;
+  for (; at + 1 < argc && std::string_view(argv[at]).starts_with("--"); at += 2) {
+    const std::string_view option = argv[at];
+    if (option == "--write") return write_inputs(argv[at + 1]);
+    if (option == "--corpus") directory = argv[at + 1];
+    if (option == "--mutations") mutations = std::strtoull(argv[at + 1], nullptr, 10);
   }
+  program = argv[0];
+  for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, keep_input);
+  if (at == argc) return run_mutations(directory, mutations);
+  for (; at < argc; ++at) run(content_of(argv[at]));
   return EXIT_SUCCESS;
 }

@@ -28,15 +28,16 @@ class Discovery(unittest.TestCase):
             scratch = pathlib.Path(scratch)
             program = scratch / "program"
             # Lists three cases, as Catch2 would; each run says what it was given, and one of them fails.
-            program.write_text("#!/bin/sh\n[ \"$1\" = list ] && { printf 'plain\\na, b [c]; d\\nbad\\n'; exit 3; }\n"
+            program.write_text("#!/bin/sh\n[ \"$1\" = list ] && { printf 'plain\\na, b [c]; d\\nbad\\tlate\\n'; exit 3; }\n"
                                "echo \"given <$2>\"; [ \"$2\" != bad ]\n")
             program.chmod(0o755)
             (scratch / "CTestTestfile.cmake").write_text(
                 f'include("{SOURCE}/tests/discover.cmake")\n'
-                f'gh_discover(NAME here ESCAPE FILE "{program}" LIST "{program}" list RUN "{program}" run PROPERTIES LABELS "x;y")\n'
+                f'gh_discover(NAME here ESCAPE FILE "{program}" LIST "{program}" list RUN "{program}" run LABELS x y PROPERTIES TIMEOUT 60)\n'
                 f'gh_discover(NAME gone FILE "{scratch}/absent" LIST "{scratch}/absent" RUN "{scratch}/absent")\n')
             _, found = entries(scratch, "-N", "-L", "y")
             self.assertEqual(found, ["here.plain", "here.a, b [c]; d", "here.bad"])
+            self.assertEqual(entries(scratch, "-N", "-L", "late")[1], ["here.bad"])
             done, _ = entries(scratch, "-V")
             self.assertIn(r"given <a\, b \[c\]; d>", done.stdout)
             self.assertNotEqual(done.returncode, 0)
