@@ -3,13 +3,12 @@
 #include "text/json.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,15 +22,6 @@ struct Listing {
   std::vector<int64_t> values;
   std::vector<int64_t> lines;  // of each value, from 1; empty where the format has no lines
 };
-
-std::string slurp(const std::filesystem::path& file) {
-  std::error_code ignored;
-  require(std::filesystem::is_regular_file(file, ignored), ErrorCode::missing_data, file.string(),
-          " is not a file; expected a list of sample positions");
-  std::ifstream in(file, std::ios::binary);
-  require(in.good(), ErrorCode::missing_data, "cannot open ", file.string());
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The beginning of something unexpected, for a message that may go to a terminal or into JSON.
 std::string excerpt(std::string_view text) {
@@ -251,7 +241,7 @@ void check_positions(const Listing& list, int64_t samples, const std::filesystem
 }  // namespace
 
 std::vector<int64_t> read_index_file(const std::filesystem::path& file, int64_t samples) {
-  const std::string content = slurp(file);
+  const std::string content = read_regular_file(file.string());
   Listing list = file.extension() == ".npy"    ? read_npy(content, file)
                  : file.extension() == ".json" ? read_json(content, file)
                                                : read_text(content, file);

@@ -3,13 +3,12 @@
 #include "text/json.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -57,10 +56,7 @@ at::Tensor oracle_prior(const at::Tensor& class_counts, int64_t points, double t
 }
 
 at::Tensor read_prior(const std::filesystem::path& file, int64_t points) {
-  std::ifstream in(file);
-  require(in.good(), ErrorCode::io, "cannot read ", file.string());
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const std::vector<double> shares = parse(text, file.string());
+  const std::vector<double> shares = parse(read_regular_file(file.string()), file.string());
   require(static_cast<int64_t>(shares.size()) == points, ErrorCode::invalid_param, file.string(),
           " has ", shares.size(), " entries, the structure has ", points, " points");
   double sum = 0;

@@ -1,13 +1,13 @@
 #include "recipe/diagnostics.hpp"
 
+#include "gh/error.hpp"
+#include "gh/regular_file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
-#include <sstream>
 #include <tuple>
 
 namespace gh::host {
@@ -36,13 +36,10 @@ class SourceLines {
       split(text->second, at->second);
       return at->second;
     }
-    // Only regular files: a pipe was consumed by the parser and would block.
-    std::error_code failure;
-    if (!std::filesystem::is_regular_file(file, failure)) return at->second;
-    std::ostringstream text;
-    text << std::ifstream(file, std::ios::binary)
-                .rdbuf();  // a failure leaves the text short, which is all right here
-    split(text.str(), at->second);
+    try {
+      split(read_regular_file(file), at->second);
+    } catch (const Error&) {  // gone since it was parsed: no line is quoted
+    }
     return at->second;
   }
 

@@ -3,14 +3,13 @@
 #include "recipe/merge.hpp"
 #include "recipe/toml.hpp"
 
+#include "gh/error.hpp"
+#include "gh/regular_file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 
 namespace gh::host {
 namespace {
@@ -37,14 +36,13 @@ std::string read_text(const fs::path& file, std::string& text) {
   std::error_code failure;
   if (!fs::exists(file, failure) && !failure) return reason_not_found(file);
   if (fs::is_directory(file, failure)) return "is a directory, expected a recipe file";
-  errno = 0;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(std::fopen(file.c_str(), "rb"),
-                                                           &std::fclose);
-  if (!in) return fmt::format("cannot be opened: {}", std::strerror(errno));
-  text.resize(kMaxBytes);
-  text.resize(std::fread(text.data(), 1, text.size(), in.get()));
-  if (std::ferror(in.get())) return fmt::format("cannot be read: {}", std::strerror(errno));
-  return "";
+  try {
+    text = read_regular_file(file.string(), kMaxBytes);
+    return "";
+  } catch (const Error& error) {
+    const std::string reason = error.what(), name = file.string() + " ";  // which callers say
+    return reason.starts_with(name) ? reason.substr(name.size()) : reason;
+  }
 }
 
 class Reader {

@@ -1,6 +1,7 @@
 #include "run/safetensors.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 #include "run/run_directory.hpp"
 #include "text/json.hpp"
 #include "text/plain_text.hpp"
@@ -11,9 +12,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 namespace gh::host {
 namespace {
@@ -42,14 +41,6 @@ at::ScalarType type_from(const std::string& name, const std::filesystem::path& f
   for (const auto& [n, type] : kTypes)
     if (name == n) return type;
   fail(ErrorCode::unsupported, file.string(), ": unknown tensor type ", name);
-}
-
-std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  require(in.good(), ErrorCode::missing_data, "cannot open ", file.string());
-  std::ostringstream content;
-  content << in.rdbuf();
-  return std::move(content).str();
 }
 
 // Where the bytes of a tensor lie, counted from the end of the header.
@@ -189,7 +180,7 @@ bool begins_like_safetensors(std::string_view first) {
 }
 
 TensorFile read_safetensors(const std::filesystem::path& file) {
-  const std::string bytes = slurp(file);
+  const std::string bytes = read_regular_file(file.string());
   uint64_t length = 0;
   require(bytes.size() >= sizeof length, ErrorCode::io, file.string(),
           ": not a safetensors file, too short");

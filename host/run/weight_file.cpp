@@ -1,6 +1,7 @@
 #include "run/weight_file.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 #include "run/pickle.hpp"
 #include "run/stored_zip.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <utility>
 
 namespace gh::host {
@@ -243,14 +243,7 @@ TensorFile read_torch_file(const std::filesystem::path& file) {
 }  // namespace
 
 TensorFile read_weights(const std::filesystem::path& file) {
-  std::string first(9, '\0');
-  {
-    std::ifstream in(file, std::ios::binary);
-    require(in.good() && !std::filesystem::is_directory(file), ErrorCode::missing_data,
-            "cannot open ", file.string());
-    in.read(first.data(), static_cast<std::streamsize>(first.size()));
-    first.resize(static_cast<std::size_t>(in.gcount()));
-  }
+  const std::string first = read_regular_file(file.string(), 9);
   // Its length may begin with the bytes that are the marks of the others.
   if (begins_like_safetensors(first)) return read_safetensors(file);
   if (first.starts_with("PK\3\4")) return read_torch_file(file);

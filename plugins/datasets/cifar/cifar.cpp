@@ -4,13 +4,15 @@
 
 #include "gh/component.hpp"
 #include "gh/digest.hpp"
+#include "gh/regular_file.hpp"
 
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <filesystem>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -66,9 +68,10 @@ RecordFile open_records(const std::filesystem::path& path, const Variant& varian
 // One name a line; empty where the file is absent.
 std::vector<std::string> read_names(const std::filesystem::path& path, int64_t expected) {
   std::vector<std::string> names;
-  std::ifstream file(path);
-  if (!file) return names;
-  for (std::string line; std::getline(file, line);) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return names;
+  std::istringstream lines(gh::read_regular_file(path.string()));
+  for (std::string line; std::getline(lines, line);) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     if (!line.empty()) names.push_back(std::move(line));
   }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,11 +17,11 @@
 
 class RecordFile {
  public:
-  // Throws ErrorCode::io with the system's reason.
+  // Throws as gh::open_regular_file().
   explicit RecordFile(std::string path)
-      : path_(std::move(path)), file_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
+      : path_(std::move(path)), file_(gh::open_regular_file(path_)) {
     struct stat status {};
-    if (file_ < 0 || ::fstat(file_, &status) != 0) fail_with(errno);
+    if (::fstat(file_, &status) != 0) fail_with(errno);
     size_ = static_cast<std::size_t>(status.st_size);
   }
   ~RecordFile() {

@@ -1,8 +1,8 @@
 #include "file_split.hpp"
 
-#include "text_file.hpp"
-
 #include "gh/digest.hpp"
+#include "gh/interrupt.hpp"
+#include "gh/regular_file.hpp"
 
 #include <ATen/ops/empty.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ std::string size_of(const std::string& path) {
 std::string content_of(const std::string& path) {
   try {
     gh::Digest digest;
-    digest.add(std::span<const uint8_t>(read_bytes(path)));
+    digest.add(gh::read_regular_file(path));
     return digest.hex();
   } catch (const gh::Error&) {
     return "unreadable";
@@ -68,15 +68,16 @@ gh::TargetKind FileSplit::target_kind() const {
 
 void FileSplit::read(int64_t index, gh::SampleSink& sink) const {
   const std::string path = file(index);
-  const std::vector<uint8_t> bytes = read_bytes(path);
+  const std::string bytes = gh::read_regular_file(path);
   gh::require(!bytes.empty(), gh::ErrorCode::io, path, " is empty; expected an image");
-  sink.encoded(bytes, path);
+  sink.encoded({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, path);
 }
 
 std::string FileSplit::fingerprint() const {
   std::call_once(digested_, [this] {
     gh::Digest digest;
     for (int64_t i = 0; i < size(); ++i) {
+      gh::throw_if_interrupted();
       std::string line(samples_.paths[i]);
       line.append(listing_ == Listing::published ? " " : "\t").append(target_text(i));
       if (coverage_ == Coverage::content)

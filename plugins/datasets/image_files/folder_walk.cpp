@@ -1,6 +1,7 @@
 #include "folder_walk.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 
 #include <sys/stat.h>
 
@@ -79,6 +80,7 @@ Directory FolderWalk::list(const std::string& path) {
   std::error_code problem;
   const std::string full = root_ + "/" + path;
   for (const auto& entry : fs::directory_iterator(full, problem)) {
+    gh::throw_if_interrupted();
     const std::string name = entry.path().filename().string();
     std::error_code unknown;
     if (name.starts_with('.'))

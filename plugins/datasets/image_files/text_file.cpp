@@ -1,48 +1,11 @@
 #include "text_file.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 namespace image_files {
-namespace {
-
-struct File {
-  int descriptor;
-  ~File() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-};
-
-[[noreturn]] void fail_with(const std::string& path, int problem) {
-  gh::fail(gh::ErrorCode::io, path, " cannot be read: ", std::strerror(problem));
-}
-
-}  // namespace
-
-std::vector<uint8_t> read_bytes(const std::string& path) {
-  const File file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  struct stat status {};
-  if (file.descriptor < 0 || ::fstat(file.descriptor, &status) != 0) fail_with(path, errno);
-  std::vector<uint8_t> bytes(static_cast<std::size_t>(status.st_size));
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t got = ::read(file.descriptor, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_with(path, errno);
-    gh::require(got > 0, gh::ErrorCode::io, path, " ended after ", done, " of ", bytes.size(),
-                " bytes");
-    done += static_cast<std::size_t>(got);
-  }
-  return bytes;
-}
-
 std::string read_text(const std::string& path, std::string_view what) {
   std::error_code unknown;
   const auto status = std::filesystem::status(path, unknown);
@@ -50,10 +13,9 @@ std::string read_text(const std::string& path, std::string_view what) {
               what, ", ", path, ", does not exist");
   gh::require(!std::filesystem::is_directory(status), gh::ErrorCode::invalid_param, what, ", ",
               path, ", is a directory; expected a text file");
-  const std::vector<uint8_t> bytes = read_bytes(path);
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return std::string(text);
+  std::string text = gh::read_regular_file(path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
 }
 
 std::string_view next_line(std::string_view& rest) {

@@ -1,19 +1,14 @@
 // Lists and tables as text.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace image_files {
 
 // The whole file without a UTF-8 byte order mark. `what` ("the list of train") begins the message
 // when it is missing (missing_data), a directory (invalid_param) or unreadable (io).
 std::string read_text(const std::string& path, std::string_view what);
-
-// The bytes of a file as they are; throws io with the system's reason.
-std::vector<uint8_t> read_bytes(const std::string& path);
 
 // Takes the first line off `rest`, without "\n" or "\r\n". Not to be called with nothing left.
 std::string_view next_line(std::string_view& rest);

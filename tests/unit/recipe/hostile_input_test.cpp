@@ -1,6 +1,7 @@
 // Input that no person writes: it may be refused, but must not crash, hang or be taken.
 #include "recipe_fixture.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace gh::host;
@@ -151,7 +152,9 @@ TEST_CASE("what is no readable file is named with the reason") {
   CHECK_THAT(reason(dir.path() / "recipe.toml/x"),
              Contains("Not a directory") || Contains("no such file"));
   CHECK_THAT(reason("/proc/self/mem"), Contains("cannot be read: "));
+  REQUIRE(::mkfifo((dir.path() / "pipe.toml").c_str(), 0600) == 0);
+  CHECK(reason(dir.path() / "pipe.toml") == "is a pipe; expected a regular file");
   if (geteuid() == 0) return;  // root may read everything
   std::filesystem::permissions(dir.path() / "recipe.toml", std::filesystem::perms::none);
-  CHECK_THAT(reason(dir.path() / "recipe.toml"), Contains("cannot be opened: Permission denied"));
+  CHECK_THAT(reason(dir.path() / "recipe.toml"), Contains("cannot be read: Permission denied"));
 }
