@@ -3,6 +3,7 @@
 #include "data/unreadable.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
@@ -230,7 +231,8 @@ std::optional<LoadedBatch> Loader::next() {
   };
   if (!ready()) {
     const auto started = std::chrono::steady_clock::now();
-    done_.wait(lock, ready);
+    // A read may block for ever; who wants the program to stop is not kept waiting for it.
+    while (!done_.wait_for(lock, std::chrono::seconds(1), ready)) throw_if_interrupted();
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   }
   ++pass->consumed_batches;

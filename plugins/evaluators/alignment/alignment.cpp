@@ -2,6 +2,7 @@
 // lie on the unit sphere, and how evenly samples fill it.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/interrupt.hpp"
 
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
@@ -36,6 +37,7 @@ double log_mean_potential(const at::Tensor& x, double t) {
   if (n < 2) return kNone;
   double sum = 0;
   for (int64_t i = 0; i < n; i += kBlock) {
+    gh::throw_if_interrupted();
     const int64_t rows = std::min(kBlock, n - i);
     const at::Tensor cosines = at::mm(x.narrow(0, i, rows), x.narrow(0, i, n - i).t());
     // |x − y|² = 2 − 2·cos. What lies on or below the diagonal is the pair itself, or comes twice.

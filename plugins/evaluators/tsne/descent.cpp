@@ -1,6 +1,7 @@
 #include "descent.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 #include "gh/ops/parallel.hpp"
 
 #include <ATen/ops/empty.h>
@@ -97,6 +98,7 @@ double descend(Forces& forces, const DescentPlan& plan, std::vector<float>& y) {
       static_cast<float>(std::max(static_cast<double>(n) / (4 * plan.exaggeration), 50.0));
   double kl = 0;
   for (int64_t i = 1; i <= plan.iterations; ++i) {
+    gh::throw_if_interrupted();
     const bool early = i <= exaggerated;
     const float momentum = early ? 0.5f : 0.8f;
     forces.gradient(y, early ? plan.exaggeration : 1, gradient);

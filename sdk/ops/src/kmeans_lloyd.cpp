@@ -1,5 +1,7 @@
 #include "kmeans_lloyd.hpp"
 
+#include "patience.hpp"
+
 #include "gh/error.hpp"
 #include "gh/ops/parallel.hpp"
 
@@ -524,7 +526,9 @@ std::vector<int64_t> plus_plus(const KMeansRows<T>& rows, int64_t clusters, Rand
   };
 
   std::vector<int64_t> candidates = {random.below(count)};
+  const ops::Patience patience;
   while (true) {
+    patience.check();
     const int64_t tried = static_cast<int64_t>(candidates.size());
     std::vector<const T*> centres;
     for (const int64_t c : candidates) centres.push_back(x + c * width);
@@ -565,7 +569,9 @@ ops::KMeansResult lloyd(const KMeansRows<T>& rows, const at::Tensor& start,
   else if (!rows.mean.empty())
     first = moved<T>(first, rows.mean, -1);
   Lloyd<T> problem(rows, first, options.metric, kernels);
+  const ops::Patience patience;
   for (int64_t i = 1; i <= options.iterations; ++i) {
+    patience.check();
     const bool changed = problem.assign(search);
     if (!changed || !problem.update()) return problem.result(i);
   }

@@ -2,6 +2,7 @@
 
 #include "linear_checks.hpp"
 #include "linear_pass.hpp"
+#include "patience.hpp"
 
 #include "gh/error.hpp"
 
@@ -82,7 +83,9 @@ at::Tensor scores_of(const at::Tensor& x, const LinearClassifier& classifier) {
   const at::Tensor bias = pack_bias<T>(layout, classifier.bias);
   const at::Tensor out = at::empty({x.size(0), layout.classes}, x.options());
   LinearPass<T> pass(x, layout, kScoreRows, kernels);
+  const Patience patience;
   for (int64_t at = 0; at < x.size(0); at += kScoreRows) {
+    patience.check();
     pass.scores({nullptr, at, std::min(kScoreRows, x.size(0) - at)}, weight.data_ptr<T>(),
                 bias.data_ptr<T>(), out.data_ptr<T>() + at * layout.classes);
   }
@@ -134,11 +137,13 @@ LinearClassifier train(const at::Tensor& x, const at::Tensor& targets,
   Optimised<T> bias(pack_bias<T>(layout, start.bias), training, kernels);
   LinearPass<T> pass(x, layout, training.batch, kernels);
   int64_t step = 0;
+  const Patience patience;
   for (std::size_t epoch = 0; epoch < training.rates.size(); ++epoch) {
     const double rate = training.rates[epoch];
     const at::Tensor rows = order(static_cast<int64_t>(epoch)).contiguous();
     check_linear_order(rows, x.size(0));
     for (int64_t at = 0; at < rows.numel(); at += training.batch) {
+      patience.check();
       const int64_t count = std::min(training.batch, rows.numel() - at);
       ++step;
       const auto move_weight = [&](int64_t first, int64_t n, const T* g) {

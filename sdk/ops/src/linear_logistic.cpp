@@ -1,5 +1,6 @@
 #include "linear_checks.hpp"
 #include "linear_pass.hpp"
+#include "patience.hpp"
 
 #include "gh/error.hpp"
 #include "gh/ops/parallel.hpp"
@@ -312,6 +313,7 @@ class Objective {
     Vector sums(layout_.size(), 0), errors(layout_.all_lanes, 0);
     double loss = 0;
     for (int64_t from = 0; from < count_; from += kChunk) {
+      patience_.check();
       const int64_t* const rows = rows_.defined() ? rows_.data_ptr<int64_t>() + from : nullptr;
       const auto into = [](Vector& to) {
         return [&to](int64_t first, int64_t n, const T* g) {
@@ -371,6 +373,7 @@ class Objective {
   int64_t count_;
   LinearLayout layout_;
   LinearPass<T> pass_;
+  Patience patience_;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "nearest_search.hpp"
 
+#include "patience.hpp"
+
 #include "gh/error.hpp"
 #include "gh/ops/parallel.hpp"
 
@@ -344,7 +346,9 @@ NearestResult search_nearest(const at::Tensor& bank, const at::Tensor& queries, 
   std::vector<std::unique_ptr<Block<T>>> blocks(static_cast<std::size_t>(workers));
   auto* const indices = out.indices.template data_ptr<int64_t>();
   auto* const values = static_cast<T*>(out.values.data_ptr());
+  const ops::Patience patience;
   ops::parallel_pieces((count + size - 1) / size, workers, [&](int64_t piece, int64_t worker) {
+    if (patience.over()) return;  // thrown below, on the thread that called
     auto& block = blocks[static_cast<std::size_t>(worker)];
     if (!block) block = std::make_unique<Block<T>>(images, kernels, size, k, capacity);
     const int64_t first = piece * size, some = std::min(size, count - first);
@@ -352,6 +356,7 @@ NearestResult search_nearest(const at::Tensor& bank, const at::Tensor& queries, 
     for (int64_t q = 0; q < some; ++q)
       write(block->found(q), metric, indices + (first + q) * k, values + (first + q) * k);
   });
+  patience.check();
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "gh/ops/sinkhorn.hpp"
 
+#include "patience.hpp"
 #include "sinkhorn_solver.hpp"
 #ifdef GH_OPS_CUDA
 #include "operators.hpp"
@@ -221,7 +222,9 @@ class Backwards {
     const at::Tensor q = n_ * e_;
     gradient_ = q * (targets_gradient - (targets_gradient * q).sum(1, /*keepdim=*/true));
     at::Tensor dh = gradient_.sum(0), df = at::zeros_like(f_[0]);
+    const Patience patience;
     for (int64_t t = last_; t >= 0; --t) {
+      patience.check();
       const double w = t == 0 ? 1 : w_;
       if (t < last_) {
         const at::Tensor target = plain(f_, t);

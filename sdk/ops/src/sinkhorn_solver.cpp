@@ -1,5 +1,7 @@
 #include "sinkhorn_solver.hpp"
 
+#include "patience.hpp"
+
 #include "gh/error.hpp"
 
 #include <ATen/ops/empty.h>
@@ -64,7 +66,9 @@ class Solver {
     start();
     SinkhornResult out;
     out.domain = input_.domain;
+    const Patience patience;
     for (bool last = false; !last;) {
+      patience.check();
       const bool first = out.iterations == 0;
       const double w = first ? 1 : options_.relaxation;
       out.change = kernels_.points({stride_, prior_, sums_, s_, r_, w});
