@@ -112,10 +112,13 @@ class Clusters final : public gh::Evaluator {
                                                    metric_, evaluation.random("clusters"));
     const gh::ops::KMeansResult result =
         gh::ops::kmeans(x, start, {.metric = metric_, .iterations = iterations_});
+    // A number of its own: definitions say what was measured, and are compared between runs.
+    evaluation.metric("rounds", static_cast<double>(result.iterations),
+                      "of K-means until no sample moved, at most " + std::to_string(iterations_));
     return {result.labels, points,
             std::string(metric_ == KMeansMetric::spherical ? "spherical" : "Euclidean") +
                 " K-means of " + level_name_ + " features, " + std::to_string(points) +
-                " clusters, " + std::to_string(result.iterations) + " rounds"};
+                " clusters"};
   }
 
   static Found nearest_points(gh::Evaluation& evaluation, const at::Tensor& embedding) {

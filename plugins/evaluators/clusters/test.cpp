@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace {
 
@@ -45,6 +47,24 @@ TEST_CASE("clusters finds classes that lie apart") {
              Catch::Contains("arithmetic mean") && Catch::Contains("Euclidean K-means") &&
                  Catch::Contains("3 clusters"));
   CHECK_THAT(evaluation.definitions.at("nmi_geometric"), Catch::Contains("geometric mean"));
+}
+
+TEST_CASE("clusters: definitions do not depend on how many rounds it took") {
+  std::map<std::string, std::string> before;
+  std::set<double> rounds;
+  for (const uint64_t seed : {1, 2, 3, 4, 5}) {
+    test::RecordedEvaluation evaluation;
+    const at::Tensor x = at::empty({60, 3});
+    Random(seed).fill_normal(x, 0, 1);
+    const at::Tensor of = at::arange(60, at::kLong).remainder(3);
+    evaluation.counts = of.bincount();
+    evaluation.give("train", x, of);
+    test::load<Evaluator>("clusters")->evaluate(evaluation);
+    if (!before.empty()) CHECK(evaluation.definitions == before);
+    before = evaluation.definitions;
+    rounds.insert(evaluation.metrics.at("rounds"));
+  }
+  REQUIRE(rounds.size() > 1);  // or nothing was tested
 }
 
 TEST_CASE("clusters by cosine knows no lengths, by distance it does") {
