@@ -50,7 +50,10 @@ std::string heading(const RunRecord& run) {
   out += "</ul>\n";
   if (status.state != "finished" && !status.message.empty())
     out += html_notice(std::array{status.message});
-  return out + html_notice(run.problems);
+  std::vector<std::string> failures;
+  for (const std::string& failure : run.failures)
+    failures.push_back("Evaluation failed: " + failure);
+  return out + html_notice(failures) + html_notice(run.problems);
 }
 
 // Results by group of classes: the last moment of each evaluator large, those before folded.

@@ -4,6 +4,7 @@
 #include "report/format.hpp"
 #include "report/group_rows.hpp"
 #include "report/metrics.hpp"
+#include "report/training_diff.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,7 @@ struct ComparedEvaluator {
 
 struct Diff {
   std::vector<DifferenceGroup> differences;
+  TrainingDiff training;
   std::vector<ComparedEvaluator> results;
 };
 
@@ -39,7 +41,7 @@ ComparedEvaluator compare(const EvaluatorMatch& match, const std::string& label)
 }
 
 Diff diff_of(std::span<const RunRecord, 2> runs) {
-  Diff out{run_differences(runs), {}};
+  Diff out{run_differences(runs), training_diff(runs), {}};
   const std::vector<std::vector<EvaluatorSeries>> series = {evaluator_series(runs[0]),
                                                             evaluator_series(runs[1])};
   const auto matches = match_evaluators(series);
@@ -133,11 +135,16 @@ std::string diff_text(std::span<const RunRecord, 2> runs) {
   std::string out = fmt::format("A  {} ({})\nB  {} ({})\n\n", one_line(a.directory.string()),
                                 one_line(a.name), one_line(b.directory.string()), one_line(b.name));
   for (const auto* run : {&a, &b})
-    for (const std::string& problem : run->problems)
-      out += fmt::format("! {}: {}\n", run == &a ? "A" : "B", one_line(problem));
+    for (const auto* lines : {&run->failures, &run->problems})
+      for (const std::string& line : *lines)
+        out += fmt::format("! {}: {}{}\n", run == &a ? "A" : "B",
+                           lines == &run->failures ? "evaluation failed: " : "", one_line(line));
   for (const DifferenceGroup& group : diff.differences) out += text_of(group);
   if (diff.differences.empty())
     out += "No difference in recipe, data, plugins and environment.\n\n";
+  if (diff.training.identical())
+    out += "Identical: metrics, checkpoints and results have the same bytes.\n\n";
+  out += training_text(diff.training);
   out += diff.results.empty() ? "No results to compare.\n" : "Results\n";
   if (!diff.results.empty() &&
       pair_value(a.data, "fingerprint") != pair_value(b.data, "fingerprint"))
@@ -169,6 +176,7 @@ nlohmann::ordered_json diff_json(std::span<const RunRecord, 2> runs) {
   return {{"a", runs[0].directory.string()},
           {"b", runs[1].directory.string()},
           {"differences", differences},
+          {"training", training_json(diff.training)},
           {"results", results}};
 }
 

@@ -105,6 +105,7 @@ class Loader {
     load_environment();
     load_epochs();
     load_results();
+    for_each_line("timing.jsonl", [&](const Json& json) { add_timing(json); });
     load_log();
     return std::move(run_);
   }
@@ -209,7 +210,6 @@ class Loader {
 
   void load_epochs() {
     for_each_line("metrics.jsonl", [&](const Json& json) { add_epoch(json); });
-    for_each_line("timing.jsonl", [&](const Json& json) { add_timing(json); });
   }
 
   // Objects of a file with one a line; nothing where nothing was trained yet.
@@ -233,6 +233,13 @@ class Loader {
   }
 
   void add_timing(const Json& json) {
+    if (const std::string file = text_of(json, "result"); !file.empty()) {
+      const auto found = std::find(result_files_.begin(), result_files_.end(), file);
+      if (found != result_files_.end())
+        run_.results[static_cast<std::size_t>(found - result_files_.begin())].seconds =
+            number_of(json, "seconds").value_or(0);
+      return;
+    }
     const std::string stage = text_of(json, "stage");
     const auto epoch = count_of(json, "epoch");
     for (EpochRecord& row : run_.epochs)
@@ -245,6 +252,7 @@ class Loader {
     EpochRecord row;
     row.stage = text_of(json, "stage");
     row.epoch = count_of(json, "epoch");
+    row.step = count_of(json, "step");
     for (const auto& [key, value] : json.items()) {
       if (key == "epoch" || key == "epochs" || key == "step") continue;
       if (value.is_object()) {
@@ -285,7 +293,17 @@ class Loader {
       return std::pair(number(a), a) < std::pair(number(b), b);
     });
     for (const std::string& name : names)
-      if (const auto json = read_json(name)) run_.results.push_back(result(*json));
+      if (const auto json = read_json(name)) add_result(*json, name);
+  }
+
+  void add_result(const Json& json, const std::string& file) {
+    if (const std::string error = text_of(json, "error"); !error.empty()) {
+      run_.failures.push_back(fmt::format("{} at {}, epoch {}: {}", text_of(json, "evaluator"),
+                                          text_of(json, "moment"), count_of(json, "epoch"), error));
+      return;
+    }
+    run_.results.push_back(result(json));
+    result_files_.push_back(file);
   }
 
   ResultRecord result(const Json& json) const {
@@ -295,7 +313,6 @@ class Loader {
     out.moment = text_of(json, "moment");
     out.label = text_of(json, "label");
     out.epoch = count_of(json, "epoch");
-    out.seconds = number_of(json, "seconds").value_or(0);
     out.params = pairs_of(json, "params");
     out.splits = pairs_of(json, "splits");
     for (const Json& metric : list_of(json, "metrics"))
@@ -341,6 +358,7 @@ class Loader {
   }
 
   RunRecord run_;
+  std::vector<std::string> result_files_;  // of each of run_.results
 };
 
 }  // namespace

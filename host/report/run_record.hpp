@@ -44,9 +44,9 @@ struct ResultRecord {
   std::string moment;     // "start", "warm-up", "end"; "epoch": one of a regular series
   std::string label;      // the moment in words of the recipe; may be empty
   int64_t epoch = 0;
-  double seconds = 0;
-  Pairs params;  // of the evaluator, every default included; may be empty
-  Pairs splits;  // what was evaluated on: split and fingerprint
+  double seconds = 0;  // that it took; 0: not known
+  Pairs params;        // of the evaluator, every default included; may be empty
+  Pairs splits;        // what was evaluated on: split and fingerprint
   std::vector<MetricRecord> metrics;
   std::vector<TableRecord> tables;
   std::vector<PictureRecord> pictures;
@@ -56,6 +56,7 @@ struct ResultRecord {
 struct EpochRecord {
   std::string stage;
   int64_t epoch = 0;                      // of the stage, from 1
+  int64_t step = 0;                       // of the stage, at its end
   std::map<std::string, double> scalars;  // null is NaN; {"time": {"data": 1}} is "time.data"
 };
 
@@ -91,6 +92,7 @@ struct RunRecord {
   std::vector<PluginRecord> plugins;
   std::vector<EpochRecord> epochs;    // in order of training
   std::vector<ResultRecord> results;  // in order of evaluation
+  std::vector<std::string> failures;  // "knn at end, epoch 60: …": evaluations without a result
   std::string log_tail;               // last lines of train.log
   std::vector<std::string> problems;
 

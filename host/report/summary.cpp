@@ -41,6 +41,8 @@ std::string summary_text(const RunRecord& run) {
   out += "\n";
   if (run.status.state != "finished" && !run.status.message.empty())
     out += fmt::format("\n{}\n", markdown_cell(run.status.message));
+  for (const std::string& failure : run.failures)
+    out += fmt::format("\nEvaluation failed: {}\n", markdown_cell(failure));
   for (const std::string& problem : run.problems)
     out += fmt::format("\nProblem: {}\n", markdown_cell(problem));
   for (const MetricGroup& group : metrics_by_moment(run))

@@ -203,6 +203,7 @@ std::string protocol(const EvaluatorSeries& series) {
   for (const auto& [key, value] : series.params) rows.push_back({key, value});
   for (const auto& [split, fingerprint] : series.last().splits)
     rows.push_back({"data of split " + split, fingerprint});
+  if (series.last().seconds > 0) rows.push_back({"took", format_duration(series.last().seconds)});
   if (rows.empty()) return {};
   const std::vector<std::string> columns = {"Parameter", "Value"};
   return html_folded("Protocol", html_table(columns, rows));

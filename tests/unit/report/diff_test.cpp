@@ -1,13 +1,19 @@
 #include "report/run_diff.hpp"
 
 #include "report/differences.hpp"
+#include "report/report.hpp"
+#include "run/checkpoint_store.hpp"
 #include "unit/report/run_fixture.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <limits>
 
 using namespace gh::host;
 using gh::test::count;
@@ -108,4 +114,110 @@ TEST_CASE("evaluators with equal parameters meet, whatever their order") {
   CHECK(count(text, "not the same") == 0);
   CHECK(count(text, "  knn (k = 5), epoch 10\n") == 1);
   CHECK(count(text, "    average    1  1      0\n") == 1);
+}
+
+namespace {
+
+// A run of `losses`, with a checkpoint of one tensor at step 10.
+void write_trained(const RunFixture& run, std::vector<double> losses, at::Tensor weight) {
+  run.write_toy("toy");
+  std::string lines;
+  for (std::size_t i = 0; i < losses.size(); ++i)
+    lines +=
+        nlohmann::ordered_json{
+            {"stage", "train"}, {"epoch", i + 1}, {"step", 5 * (i + 1)}, {"loss", losses[i]}}
+            .dump() +
+        "\n";
+  run.write("metrics.jsonl", lines);
+  TensorFile content;
+  content.tensors = {{"method.weight", std::move(weight)},
+                     {"run.step", at::full({}, 10, at::kLong)}};
+  CheckpointStore(run.path(), {}).save(10, content, std::nullopt);
+}
+
+}  // namespace
+
+TEST_CASE("runs are called identical only when their bytes are") {
+  RunFixture a, b;
+  const at::Tensor weight = at::tensor({1.0F, 2.0F});
+  for (const RunFixture* run : {&a, &b}) write_trained(*run, {0.5, 0.25}, weight);
+  const std::string same = diff(a, b);
+  CHECK(count(same, "Identical: ") == 1);
+  CHECK(count(same, "  metrics.jsonl: the same bytes, 2 epochs\n") == 1);
+  CHECK(count(same, "  checkpoint of step 10: the same bytes, 2 tensors\n") == 1);
+
+  SECTION("other metrics") {
+    write_trained(b, {0.5, 0.3125}, weight);
+    const std::string text = diff(a, b);
+    CHECK(count(text, "Identical") == 0);
+    CHECK(count(text,
+                "  metrics.jsonl: differs from epoch 2 on (stage train, step 10)\n"
+                "    loss  0.25  0.3125\n") == 1);
+    CHECK(count(text, "step 10: the same bytes") == 1);
+    const std::array runs = {load_run(a.path()), load_run(b.path())};
+    const auto json = diff_json(runs)["training"];
+    CHECK(json["identical"] == false);
+    CHECK(json["metrics"]["first"]["epoch"] == 2);
+    CHECK(json["metrics"]["first"]["metrics"][0]["b"] == 0.3125);
+  }
+  SECTION("one goes on for longer") {
+    write_trained(b, {0.5, 0.25, 0.125}, weight);
+    CHECK(count(diff(a, b), "equal as far as both go; A has 2 epochs, B 3\n") == 1);
+    CHECK(count(diff(a, b), "Identical") == 0);
+  }
+  SECTION("other weights") {
+    write_trained(b, {0.5, 0.25}, at::tensor({1.0F, 2.5F}));
+    const std::string text = diff(a, b);
+    CHECK(count(text, "Identical") == 0);
+    CHECK(count(text,
+                "  checkpoint of step 10: differs in 1 of 2 tensors\n"
+                "    method.weight  by up to 0.5\n") == 1);
+  }
+  SECTION("weights of another shape, or not a number in both") {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    write_trained(a, {0.5, 0.25}, at::tensor({nan, 2.0F}));
+    write_trained(b, {0.5, 0.25}, at::tensor({nan, 2.0F}));
+    CHECK(count(diff(a, b), "Identical") == 1);
+    write_trained(b, {0.5, 0.25}, at::tensor({nan}));
+    CHECK(count(diff(a, b), "    method.weight  Float [2] and Float [1]\n") == 1);
+  }
+  SECTION("other results") {
+    b.write_result(7, "end", 10, "0.125");
+    CHECK(count(diff(a, b), "Identical") == 0);
+  }
+  SECTION("no checkpoint in common") {
+    std::filesystem::remove_all(b / "checkpoints");
+    const std::string text = diff(a, b);
+    CHECK(count(text, "Identical") == 0);
+    CHECK(count(text, "no step in common: A has step 10, B has none\n") == 1);
+  }
+}
+
+TEST_CASE("an evaluation that failed is told, and is no result") {
+  RunFixture a;
+  a.write_toy("toy");
+  a.write("results/09-end-knn.json",
+          R"({"evaluator": "knn", "moment": "end", "epoch": 10, "error": "no <neighbours>"})");
+  const RunRecord run = load_run(a.path());
+  REQUIRE(run.failures == std::vector<std::string>{"knn at end, epoch 10: no <neighbours>"});
+  for (const ResultRecord& result : run.results) CHECK(result.evaluator != "knn");
+  CHECK(count(report_html(run), "Evaluation failed: knn at end, epoch 10: no &lt;neighbours&gt;") ==
+        1);
+  CHECK(count(summary_text(run), "Evaluation failed: knn at end, epoch 10: ") == 1);
+  RunFixture b;
+  b.write_toy("toy");
+  CHECK(count(diff(a, b), "! A: evaluation failed: knn at end, epoch 10: no <neighbours>\n") == 1);
+}
+
+TEST_CASE("how long an evaluation took is read from the timing file") {
+  RunFixture a;
+  a.write_toy("toy");
+  a.write("timing.jsonl", R"({"stage": "train", "epoch": 1, "seconds": 3.5})"
+                          "\n"
+                          R"({"result": "results/00-start-circle.json", "seconds": 12.5})"
+                          "\n");
+  const RunRecord run = load_run(a.path());
+  REQUIRE_FALSE(run.results.empty());
+  CHECK(run.results[0].moment == "start");
+  CHECK(run.results[0].seconds == 12.5);
 }
