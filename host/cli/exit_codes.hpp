@@ -8,7 +8,8 @@ namespace gh::host {
 enum ExitCode : int {
   kOk = 0,
   kRunFailed = 1,
-  kUsage = 64,  // wrong arguments
+  kEvaluationFailed = 3,  // trained to the end, but an evaluation has no result
+  kUsage = 64,            // wrong arguments
   kBadData = 65,
   kMissingInput = 66,  // recipe or data not there
   kInternal = 70,
@@ -27,6 +28,8 @@ inline int exit_code_for(ErrorCode code) {
       return kIo;
     case ErrorCode::internal:
       return kInternal;
+    case ErrorCode::interrupted:
+      return kInterrupted;
     case ErrorCode::interrupted:
       return kInterrupted;
     default:

@@ -56,9 +56,10 @@ void add_recipe_commands(CLI::App& app, Arguments& a, Work& chosen) {
       "Examples:\n"
       "  ghhost run recipes/toy.toml\n"
       "  ghhost run recipes/toy/r64-simclr.toml seed=1 --out runs/simclr-64\n"
-      "Exit codes: 0 done, 75 stopped by a signal with the state saved, 78 recipe or plugin\n"
-      "refused, 66 data missing, 74 reading or writing failed, 64 wrong arguments, 1 anything "
-      "else.",
+      "Exit codes: 0 done, 3 trained to the end, but an evaluation failed, 75 stopped by a "
+      "signal,\n"
+      "78 recipe or plugin refused, 66 data missing, 74 reading or writing failed, 64 wrong\n"
+      "arguments, 1 anything else.",
       chosen, [&a] { return run_command(a.recipe, a.global); });
   add_recipe_arguments(*run, a.recipe);
   run->add_option("--out", a.recipe.out, "Run directory, new or empty; default: runs/<name>-NNN")
@@ -230,12 +231,12 @@ void add_report_commands(CLI::App& app, Arguments& a, Work& chosen) {
                    "standard deviation");
 
   CLI::App* diff = add_command(
-      app, "diff", "List every resolved difference between two runs, then their results",
+      app, "diff",
+      "List every resolved difference between two runs, where their training parts, their results",
       "Example:\n  ghhost diff runs/cifar-001 runs/cifar-002\n"
-      "Compares recipes with every default, evaluation protocols, data, plugins and environment, "
-      "and\nwarns where numbers are not comparable. Exit codes: 0 whether they differ or not, 66 "
-      "no "
-      "such run.",
+      "Compares recipes with every default, evaluation protocols, data, plugins and environment,\n"
+      "then metrics epoch by epoch and the newest checkpoint of both, and warns where results are\n"
+      "not comparable. Exit codes: 0 whether they differ or not, 66 no such run.",
       chosen, [&a] { return diff_command(a.diff); });
   diff->add_option("A", a.diff.a, "Run directory")->required();
   diff->add_option("B", a.diff.b, "Run directory")->required();

@@ -46,21 +46,31 @@ Recipe recipe_of_run(const std::string& run, Registry& registry) {
   return recipe;
 }
 
+int code_of(const RunOutcome& outcome) {
+  if (outcome.interrupted) return kInterrupted;
+  return outcome.failed.empty() ? kOk : kEvaluationFailed;
+}
+
 int show_outcome(const RunOutcome& outcome, bool json) {
-  if (!outcome.first) return outcome.interrupted ? kInterrupted : kOk;
+  if (!outcome.first) return code_of(outcome);
   const std::filesystem::path report = outcome.directory / "report.html";
   if (json) {
     const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
                                         {"directory", outcome.directory.string()},
-                                        {"report", report.string()}};
+                                        {"report", report.string()},
+                                        {"failed_evaluations", outcome.failed}};
     print_result("{}\n", json_text(out, 2));
   } else {
     print_result("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
     if (outcome.interrupted)
-      print_result("Stopped by a signal with everything saved. Go on with: ghhost resume {}\n",
+      print_result("Stopped by a signal. Go on with: ghhost resume {}\n",
                    outcome.directory.string());
+    for (const std::string& reason : outcome.failed) print_message("ghhost: {}\n", reason);
+    if (!outcome.failed.empty())
+      print_message("Once that is mended, evaluate again with: ghhost eval {}\n",
+                    outcome.directory.string());
   }
-  return outcome.interrupted ? kInterrupted : kOk;
+  return code_of(outcome);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "gh/digest.hpp"
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 
 namespace gh::host {
 namespace {
@@ -61,6 +63,61 @@ EvaluationRun::EvaluationRun(EvaluationSource source, std::string evaluator)
     : source_(std::move(source)), evaluator_(std::move(evaluator)) {
   results_ = {{"metrics", nlohmann::ordered_json::array()},
               {"tables", nlohmann::ordered_json::array()}};
+}
+
+std::string EvaluationRun::carry_out(const std::function<void()>& work) {
+  Going going = Going::done;
+  std::string error;
+  try {
+    work();
+  } catch (const Error& thrown) {
+    going = thrown.code() == ErrorCode::interrupted ? Going::stopped : Going::failed;
+    error = thrown.what();
+  }
+  if (over_)
+    error.clear();  // only says that another rank has a reason
+  else if (all_say(going) && going == Going::done)
+    return "";
+  if (stopped_)
+    fail(ErrorCode::interrupted, "stopped by a signal while ", evaluator_, " evaluated");
+  return first_reason(error);
+}
+
+// A rank that is done or has failed does not come to do things together any more: unless all ranks
+// say the same, none can go on.
+bool EvaluationRun::all_say(Going going) {
+  at::Tensor all = at::tensor({static_cast<int64_t>(going)}, at::kLong);
+  if (facts().world > 1) all = source_.host.all_gather(all.to(facts().device)).to(at::kCPU);
+  const auto says = [&](Going what) { return all.eq(static_cast<int64_t>(what)); };
+  over_ = !says(going).all().item<bool>();
+  stopped_ = says(Going::stopped).any().item<bool>();
+  return !over_;
+}
+
+// Before ranks do something together.
+void EvaluationRun::meet(Going going) {
+  if (facts().world == 1) return;
+  if (over_ || !all_say(going) || stopped_) {
+    over_ = true;
+    fail(stopped_ ? ErrorCode::interrupted : ErrorCode::internal,
+         "another rank does not go on with this evaluation");
+  }
+}
+
+std::string EvaluationRun::first_reason(const std::string& own) {
+  constexpr std::size_t kLongest = 2000;
+  if (facts().world == 1) return own;
+  at::Tensor row = at::zeros({1, static_cast<int64_t>(kLongest)}, at::kByte);
+  std::memcpy(row.data_ptr(), own.data(), std::min(own.size(), kLongest));
+  const at::Tensor all = source_.host.all_gather(row.to(facts().device)).to(at::kCPU).contiguous();
+  for (int64_t rank = 0; rank < all.size(0); ++rank) {
+    const auto* text = static_cast<const char*>(all[rank].data_ptr());
+    const std::string reason(text, strnlen(text, kLongest));
+    if (!reason.empty()) return rank == 0 ? reason : "rank " + std::to_string(rank) + ": " + reason;
+  }
+  return "one rank is done with " + evaluator_ +
+         " while another asks for features: evaluators must "
+         "do the same on all ranks";
 }
 
 const RunFacts& EvaluationRun::facts() const { return source_.host.facts(); }
@@ -109,13 +166,22 @@ const Features& EvaluationRun::features(const FeatureRequest& request) {
     digest.add({static_cast<const char*>(rows.data_ptr()), rows.nbytes()});
     chosen = digest.hex();
   }
-  const auto key =
-      std::tuple(static_cast<int>(request.level), std::string(request.split),
-                 std::string(request.views), extended ? request.draw : 0, std::move(chosen));
-  FeatureCache& cache = request.level == FeatureLevel::input ? inputs_ : source_.cache;
+  const FeatureKey key{static_cast<int>(request.level), std::string(request.split),
+                       std::string(request.views), extended ? request.draw : 0, std::move(chosen)};
   const SampleSet& set = split_named(request.split);
-  if (const auto found = cache.find(key); found != cache.end()) return found->second;
+  if (const auto found = own_.find(key); found != own_.end()) return found->second;
+  // Samples are large and rarely asked for twice: they are not kept for other evaluators.
+  if (request.level == FeatureLevel::input) return shared_features(request, set, key);
+  Features copy = shared_features(request, set, key);
+  if (copy.x.defined()) copy.x = copy.x.clone();
+  if (copy.targets.defined()) copy.targets = copy.targets.clone();
+  return own_.emplace(key, std::move(copy)).first->second;
+}
 
+const Features& EvaluationRun::shared_features(const FeatureRequest& request, const SampleSet& set,
+                                               const FeatureKey& key) {
+  FeatureCache& cache = request.level == FeatureLevel::input ? own_ : source_.cache;
+  if (const auto found = cache.find(key); found != cache.end()) return found->second;
   Features out{.x = {}, .targets = {}, .class_names = set.class_names()};
   at::Tensor order = samples_of(request, set);
   if (request.level != FeatureLevel::none) out.x = compute(request, order);
@@ -144,6 +210,7 @@ at::Tensor EvaluationRun::compute(const FeatureRequest& request, at::Tensor& ord
         request,
         {.epoch = draw_of(request), .order = order.narrow(0, first, count), .batch = kFeatureBatch},
         [&](at::Tensor x, const at::Tensor& indices) {
+          throw_if_interrupted();
           if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
           if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
           rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
@@ -152,7 +219,10 @@ at::Tensor EvaluationRun::compute(const FeatureRequest& request, at::Tensor& ord
         });
   at::Tensor x = rows.empty() ? at::Tensor() : at::cat(rows);
   order = rows.empty() ? at::empty({0}, at::kLong) : at::cat(read);
-  if (world > 1) gather(x, order, each * kFeatureBatch);
+  if (world > 1) {
+    meet();
+    gather(x, order, each * kFeatureBatch);
+  }
   if (request.level != FeatureLevel::input) require_finite(x, request.split);
   return x;
 }
@@ -195,7 +265,10 @@ void EvaluationRun::require_finite(const at::Tensor& x, std::string_view split) 
        "train with a smaller rate");
 }
 
-at::Tensor EvaluationRun::class_counts() { return split_named("train").class_counts(); }
+at::Tensor EvaluationRun::class_counts() {
+  const at::Tensor counts = split_named("train").class_counts();
+  return counts.defined() ? counts.clone() : counts;
+}
 
 std::shared_ptr<Encoder> EvaluationRun::clone_encoder() {
   return source_.method.clone_encoder(source_.host);
@@ -217,6 +290,11 @@ void EvaluationRun::each_batch(
   each_loaded(request,
               {.epoch = epoch < 0 ? draw_of(request) : epoch, .order = order, .batch = batch},
               [&](const at::Tensor& x, const at::Tensor& indices) {
+                // Networks that are trained on batches may wait for other ranks in each of them.
+                if (facts().world > 1)
+                  meet(interrupted() ? Going::stopped : Going::on);
+                else
+                  throw_if_interrupted();
                 return use(x, set.targets().defined() ? set.targets().index_select(0, indices)
                                                       : at::Tensor());
               });

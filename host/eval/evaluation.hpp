@@ -39,8 +39,8 @@ class SplitStore {
 
 // Features at one moment of training, for all evaluators that ask for them. Keyed by level, split,
 // views, draw and chosen samples.
-using FeatureCache =
-    std::map<std::tuple<int, std::string, std::string, int64_t, std::string>, Features>;
+using FeatureKey = std::tuple<int, std::string, std::string, int64_t, std::string>;
+using FeatureCache = std::map<FeatureKey, Features>;
 
 // Everything an evaluation reads; all of it outlives the evaluation.
 struct EvaluationSource {
@@ -60,9 +60,17 @@ struct EvaluationSource {
   std::function<void(const std::string& reason)> skipped = {};
 };
 
+// Tensors are handles that anybody can write through, so an evaluator gets copies of what others
+// read: features, targets, class counts. They go with the EvaluationRun.
 class EvaluationRun final : public Evaluation, private EvaluationServices {
  public:
   EvaluationRun(EvaluationSource source, std::string evaluator);
+
+  // Does `work`, which hands this to the evaluator, and finds out with the other ranks how it went:
+  // what was thrown on the first that failed; "" when all is well. Ranks that wait for features of
+  // one that failed are told so instead of waiting for ever. Throws Error interrupted, on all
+  // ranks, where one was asked to stop.
+  std::string carry_out(const std::function<void()>& work);
 
   const RunFacts& facts() const override;
   Random random(std::string_view purpose) const override;
@@ -92,7 +100,15 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
   at::Tensor positions(std::string_view split, std::string_view file) override;
   std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) override;
 
+  // What a rank tells the others before they do something together.
+  enum class Going : int64_t { on, done, failed, stopped };
+  bool all_say(Going going);
+  void meet(Going going = Going::on);
+  std::string first_reason(const std::string& own);
+
   ViewPlan views_named(std::string_view name) const;
+  const Features& shared_features(const FeatureRequest& request, const SampleSet& set,
+                                  const FeatureKey& key);
   const SampleSet& split_named(std::string_view name);
   at::Tensor samples_of(const FeatureRequest& request, const SampleSet& set) const;
   at::Tensor compute(const FeatureRequest& request, at::Tensor& order);
@@ -103,7 +119,9 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
 
   EvaluationSource source_;
   std::string evaluator_;
-  FeatureCache inputs_;  // large, and rarely asked for twice: kept for this evaluator only
+  FeatureCache own_;      // copies of this evaluator, and samples as the network sees them
+  bool over_ = false;     // ranks do not go the same way, and all know
+  bool stopped_ = false;  // because one was asked to stop
   std::map<std::string, std::string> used_;
   nlohmann::ordered_json results_;
   std::vector<RunDirectory::Picture> pictures_;

@@ -24,6 +24,7 @@ struct Words {
 // Signal handlers have no other way to reach them. The one that is not current is being prepared.
 std::array<Words, 2> words;
 std::atomic<int> current = -1;
+std::atomic<bool> spoken = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 bool write_all(int fd, std::string_view text) noexcept {
@@ -50,6 +51,7 @@ void prepare_last_words(const std::filesystem::path& file, const nlohmann::order
   words[static_cast<std::size_t>(next)] = {file.string(), file.string() + ".tmp",
                                            text.substr(0, place),
                                            text.substr(place + kPlace.size()), ::getpid()};
+  spoken.store(false);
   current.store(next);
 }
 
@@ -58,6 +60,7 @@ void forget_last_words() noexcept { current.store(-1); }
 void speak_last_words(const char* reason) noexcept {
   const int ready = current.exchange(-1);
   if (ready < 0) return;
+  spoken.store(true);
   const Words& w = words[static_cast<std::size_t>(ready)];
   if (w.process != ::getpid()) return;
   const int fd = ::open(w.temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -67,5 +70,7 @@ void speak_last_words(const char* reason) noexcept {
   ::close(fd);
   if (!whole || ::rename(w.temporary.c_str(), w.file.c_str()) != 0) ::unlink(w.temporary.c_str());
 }
+
+bool last_words_spoken() noexcept { return spoken.load(); }
 
 }  // namespace gh::host

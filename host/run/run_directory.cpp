@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kAfterwards = "afterwards";
+constexpr std::chrono::seconds kHeartbeat{2};
 
 [[noreturn]] void fail_io(std::string_view what, const fs::path& file) {
   const int error = errno;
@@ -130,13 +131,27 @@ int64_t count_lines(const fs::path& file) {
   return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
 }
 
-// Cuts a file after its first `lines` lines.
-void keep_lines(const fs::path& file, int64_t lines) {
-  std::ifstream in(file);
-  std::uintmax_t bytes = 0;
-  std::string line;
-  for (int64_t i = 0; i < lines && std::getline(in, line); ++i) bytes += line.size() + 1;
-  fs::resize_file(file, std::min(bytes, fs::file_size(file)));
+// Of "07-end-knn.json"; -1: not numbered among the run's own.
+int64_t result_number(const std::string& name) {
+  return std::isdigit(static_cast<unsigned char>(name[0])) ? std::atoll(name.c_str()) : -1;
+}
+
+// Keeps the lines of the first `epochs` epochs, and of results before number `results` or made
+// afterwards.
+void keep_timing(const fs::path& file, int64_t epochs, int64_t results) {
+  std::string kept, line;
+  {
+    std::ifstream in(file);
+    while (std::getline(in, line) && !in.eof()) {  // a last line without its end was cut off
+      const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      const std::string result = json.is_object() ? json.value("result", "") : "";
+      const bool keep = result.empty()
+                            ? epochs-- > 0
+                            : result_number(fs::path(result).filename().string()) < results;
+      if (keep) kept += line + "\n";
+    }
+  }
+  write_file_atomically(file, kept, Durability::renamed);
 }
 
 double seconds_now() {
@@ -253,8 +268,8 @@ void RunDirectory::log(std::string_view line) {
     append_line(log_, fmt::format("{} {}", utc_now(), printable(line)), path_ / "train.log");
 }
 
-void RunDirectory::write_result(nlohmann::ordered_json result,
-                                const std::vector<Picture>& pictures) {
+void RunDirectory::write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures,
+                                std::optional<double> seconds) {
   if (!written_) return;
   fs::create_directories(path_ / "results");
   const std::string moment = result["moment"];
@@ -272,12 +287,37 @@ void RunDirectory::write_result(nlohmann::ordered_json result,
                                   {"mime", picture.mime},
                                   {"file", file}});
   }
+  if (seconds)
+    append_line(timing_,
+                nlohmann::ordered_json{
+                    {"result", stem + ".json"}, {"seconds", *seconds}, {"time", utc_now()}}
+                    .dump(),
+                path_ / "timing.jsonl");
   write_json(stem + ".json", result);
   if (!result.contains("step")) return;
   nlohmann::ordered_json scalars = nlohmann::ordered_json::object();
   for (const auto& metric : result.value("metrics", nlohmann::ordered_json::array()))
     scalars[metric["name"].get<std::string>()] = metric["value"];
   add_events(scalars, fmt::format("{}/{}/", result.value("slot", "eval"), what), result["step"]);
+}
+
+std::vector<std::string> RunDirectory::failed_results() const {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(path_ / "results", none))
+    if (entry.path().extension() == ".json" && result_number(entry.path().filename()) >= 0)
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<std::string> out;
+  for (const fs::path& file : files) {
+    std::ifstream in(file);
+    const auto result = nlohmann::json::parse(in, nullptr, /*allow_exceptions=*/false);
+    if (result.is_object() && result.contains("error"))
+      out.push_back(fmt::format("{} at {}, epoch {}: {}", result.value("evaluator", ""),
+                                result.value("moment", ""), result.value("epoch", 0),
+                                result.value("error", "")));
+  }
+  return out;
 }
 
 RunDirectory::Marks RunDirectory::marks() {
@@ -298,25 +338,52 @@ void RunDirectory::rewind(const Marks& marks, int64_t step) {
           " is not the file that was there when the checkpoint was made: byte ",
           marks.metrics_bytes, " ends no line; put it back, or start again in another directory");
   fs::resize_file(metrics, static_cast<std::uintmax_t>(marks.metrics_bytes));
-  keep_lines(path_ / "timing.jsonl", count_lines(metrics));
+  timing_.close();
+  keep_timing(path_ / "timing.jsonl", count_lines(metrics), marks.results);
+  timing_ = open_append(path_ / "timing.jsonl");
   MetricsCsv::rebuild(metrics, path_ / "metrics.csv");
   csv_ = std::make_unique<MetricsCsv>(path_ / "metrics.csv");
   events_from_ = step;
   results_ = marks.results;
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(path_ / "results", none))
-    if (const std::string name = entry.path().filename();
-        std::isdigit(static_cast<unsigned char>(name[0])) && std::atoll(name.c_str()) >= results_)
-      fs::remove(entry.path());
+    if (result_number(entry.path().filename()) >= results_) fs::remove(entry.path());
 }
 
 RunStatus::RunStatus(RunDirectory& directory) : directory_(directory), started_(seconds_now()) {
-  status_ = {{"state", "running"}, {"stage", ""}, {"epoch", 0},    {"epochs", 0},
-             {"step", 0},          {"steps", 0},  {"message", ""}, {"pid", ::getpid()}};
+  status_ = {{"state", "running"}, {"doing", "training"}, {"stage", ""},
+             {"epoch", 0},         {"epochs", 0},         {"step", 0},
+             {"steps", 0},         {"message", ""},       {"pid", ::getpid()}};
+  if (!directory_.written()) return;
   write(Durability::synced);
+  heart_ = std::thread([this] { beat(); });
+}
+
+RunStatus::~RunStatus() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  wake_.notify_all();
+  if (heart_.joinable()) heart_.join();
+  if (directory_.written()) forget_last_words();
+}
+
+// Steps and evaluations can be long: whoever watches the file must see that the run lives.
+void RunStatus::beat() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, kHeartbeat, [this] { return over_; })) {
+    if (last_words_spoken()) return;  // the process is ending
+    if (seconds_now() - written_ < std::chrono::duration<double>(kHeartbeat).count()) continue;
+    try {
+      write(Durability::renamed);
+    } catch (const std::exception&) {  // the training thread will find out when it writes
+    }
+  }
 }
 
 void RunStatus::running(const RunProgress& progress) {
+  const std::lock_guard lock(mutex_);
   status_["stage"] = progress.stage;
   status_["epoch"] = progress.epoch;
   status_["epochs"] = progress.epochs;
@@ -326,20 +393,28 @@ void RunStatus::running(const RunProgress& progress) {
   status_["lr"] = json_number(progress.rate);
   status_["samples_per_second"] = json_number(progress.samples_per_second);
   status_["seconds_left"] = json_number(progress.seconds_left);
-  if (seconds_now() - written_ >= 2) write(Durability::renamed);
+  if (seconds_now() - written_ >= std::chrono::duration<double>(kHeartbeat).count())
+    write(Durability::renamed);
+}
+
+void RunStatus::doing(std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  if (status_["doing"].get<std::string>() == what) return;
+  status_["doing"] = what;
+  write(Durability::renamed);
 }
 
 void RunStatus::ended(std::string_view state, std::string_view message) {
+  const std::lock_guard lock(mutex_);
+  over_ = true;
   status_["state"] = state;
+  status_["doing"] = "";
   status_["message"] = message;
   write(Durability::synced);
   if (directory_.written()) forget_last_words();
 }
 
-RunStatus::~RunStatus() {
-  if (directory_.written()) forget_last_words();
-}
-
+// Under the lock.
 void RunStatus::write(Durability durability) {
   written_ = seconds_now();
   status_["updated"] = utc_now();

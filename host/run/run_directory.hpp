@@ -5,7 +5,7 @@
 //   environment.json   versions, machine, plugins with their hashes
 //   status.json        state, progress, heartbeat
 //   metrics.jsonl      one object an epoch, the same bytes for the same run; metrics.csv as a table
-//   timing.jsonl       one object an epoch: what depends on the clock
+//   timing.jsonl       one object an epoch and one an evaluation: what depends on the clock
 //   tensorboard/       both, as events
 //   train.log          what the run said
 //   data.json          what it trained on: fingerprint, class counts, chosen samples
@@ -21,11 +21,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace gh::host {
@@ -63,13 +67,19 @@ class RunDirectory {
   void append_timing(const nlohmann::ordered_json& line, int64_t step);
   void log(std::string_view line);  // train.log, with time of day
 
-  // Saves an evaluation; pictures (name → bytes) go beside it. Its metrics also go to TensorBoard
-  // where the result has a "step". Those of the moment "afterwards" are numbered apart: a run that
-  // goes on keeps them.
+  // Saves an evaluation; pictures (name → bytes) go beside it, how long it took and when it was
+  // made into timing.jsonl. Its metrics also go to TensorBoard where the result has a "step". Those
+  // of the moment "afterwards" are numbered apart: a run that goes on keeps them. With an "error"
+  // it says why there are no numbers.
   struct Picture {
     std::string name, caption, mime, bytes;
   };
-  void write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures);
+  void write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures,
+                    std::optional<double> seconds = {});
+  // "tsne at end, epoch 160: …" of each result that has an "error", those made afterwards aside.
+  std::vector<std::string> failed_results() const;
+
+  int64_t results() const { return results_; }  // written so far, those made afterwards aside
 
   // How much has been written, so that a resumed run can cut off what came after a checkpoint.
   struct Marks {
@@ -102,24 +112,33 @@ struct RunProgress {
   double loss = 0, rate = 0, samples_per_second = 0, seconds_left = 0;
 };
 
-// status.json, rewritten every two seconds while steps are made: a heartbeat. A process that ends
-// before ended() leaves what run/last_words.hpp has ready.
+// status.json, rewritten at least every two seconds while the run lives: a heartbeat, by a thread
+// of its own. Any thread. A process that ends before ended() leaves what run/last_words.hpp has
+// ready.
 class RunStatus {
  public:
   explicit RunStatus(RunDirectory& directory);
   ~RunStatus();
   RunStatus(const RunStatus&) = delete;
   RunStatus& operator=(const RunStatus&) = delete;
+
   void running(const RunProgress& progress);
+  void doing(std::string_view what);  // "training", "evaluating knn"; written at once
   void ended(std::string_view state,
              std::string_view message);  // "finished", "failed", "interrupted"
 
  private:
+  void beat();
   void write(Durability durability);
+
   RunDirectory& directory_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
   nlohmann::ordered_json status_;
   double started_;
   double written_ = -1;
+  bool over_ = false;
+  std::thread heart_;
 };
 
 // null for NaN and infinities.

@@ -20,6 +20,11 @@ nlohmann::ordered_json to_json(const Value& value) {
   return json_number(*value.as<double>());
 }
 
+// GH goes on with its own, whatever an evaluator does to this.
+at::Tensor copied(const at::Tensor& t, at::ScalarType type) {
+  return t.defined() ? t.detach().to(at::kCPU, type, /*non_blocking=*/false, /*copy=*/true) : t;
+}
+
 }  // namespace
 
 nlohmann::ordered_json to_json(const Table& table) {
@@ -67,48 +72,65 @@ void Evaluations::run(RunDirectory& directory, const EvaluationMoment& moment) {
                 {"label", moment.name == "start" ? "untrained" : label(moment.harmonized)}});
 }
 
-void Evaluations::run_afterwards(RunDirectory& directory, int64_t epochs, bool harmonized,
-                                 const nlohmann::ordered_json& facts) {
+std::vector<std::string> Evaluations::run_afterwards(RunDirectory& directory, int64_t epochs,
+                                                     bool harmonized,
+                                                     const nlohmann::ordered_json& facts) {
   FeatureCache cache;
+  std::vector<std::string> failed;
   for (std::size_t i = 0; i < parts_.components.evaluators.size(); ++i) {
     nlohmann::ordered_json result = {
         {"moment", "afterwards"}, {"epoch", epochs}, {"label", label(harmonized)}};
     result.update(facts);
-    evaluate(directory, i, cache, std::move(result));
+    if (std::string error = evaluate(directory, i, cache, std::move(result)); !error.empty())
+      failed.push_back(std::move(error));
   }
+  return failed;
 }
 
-void Evaluations::evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,
-                           nlohmann::ordered_json result) {
+// What an evaluator cannot do costs its own result: the others are called all the same.
+std::string Evaluations::evaluate(RunDirectory& directory, std::size_t evaluator,
+                                  FeatureCache& cache, nlohmann::ordered_json result) {
   const Slot& slot = *parts_.recipe.evals()[evaluator];
-  const Harmonizer* harmonizer = parts_.embeds ? parts_.harmonizer : nullptr;
   const auto started = std::chrono::steady_clock::now();
-  EvaluationRun evaluation(
-      {.method = *parts_.components.method,
-       .host = parts_.host,
-       .splits = parts_.splits,
-       .views = parts_.plan.views,
-       .plain_views = parts_.plan.plain_views,
-       .loader = parts_.plan.loader,
-       .cache = cache,
-       .points = harmonizer ? harmonizer->points().detach().to(at::kFloat) : at::Tensor(),
-       .prior = harmonizer ? harmonizer->prior() : at::Tensor(),
-       .embeds = parts_.embeds,
-       .fresh_encoder =
-           [this](std::string_view purpose) { return parts_.host.fresh_encoder(purpose); },
-       .say = [this](Severity s, std::string_view text) { parts_.host.say(s, text); },
-       .skipped = [this](const std::string& reason) { parts_.host.skipped(reason); }},
-      slot.id);
-  parts_.components.evaluators[evaluator].ask("evaluate", &Evaluator::evaluate, evaluation);
+  EvaluationRun evaluation(source(cache), slot.id);
+  if (parts_.status) parts_.status->doing("evaluating " + slot.id);
+  const std::string error = evaluation.carry_out([&] {
+    parts_.components.evaluators[evaluator].ask("evaluate", &Evaluator::evaluate, evaluation);
+  });
   nlohmann::ordered_json whole = {
       {"evaluator", slot.id},           {"slot", slot.path},
       {"params", to_json(slot.params)}, {"data", parts_.train.fingerprint()},
       {"splits", evaluation.splits()},  {"seed", parts_.plan.seed}};
   whole.update(result);
-  whole["seconds"] =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  whole.update(evaluation.results());
-  directory.write_result(std::move(whole), evaluation.pictures());
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - started;
+  if (error.empty()) {
+    whole.update(evaluation.results());
+    directory.write_result(std::move(whole), evaluation.pictures(), spent.count());
+  } else {
+    whole["error"] = error;
+    parts_.host.say(Severity::warning, error);
+    directory.write_result(std::move(whole), {}, spent.count());
+  }
+  if (parts_.status) parts_.status->doing("training");
+  return error;
+}
+
+EvaluationSource Evaluations::source(FeatureCache& cache) const {
+  const Harmonizer* harmonizer = parts_.embeds ? parts_.harmonizer : nullptr;
+  return {.method = *parts_.components.method,
+          .host = parts_.host,
+          .splits = parts_.splits,
+          .views = parts_.plan.views,
+          .plain_views = parts_.plan.plain_views,
+          .loader = parts_.plan.loader,
+          .cache = cache,
+          .points = harmonizer ? copied(harmonizer->points(), at::kFloat) : at::Tensor(),
+          .prior = harmonizer ? copied(harmonizer->prior(), at::kDouble) : at::Tensor(),
+          .embeds = parts_.embeds,
+          .fresh_encoder =
+              [this](std::string_view purpose) { return parts_.host.fresh_encoder(purpose); },
+          .say = [this](Severity s, std::string_view text) { parts_.host.say(s, text); },
+          .skipped = [this](const std::string& reason) { parts_.host.skipped(reason); }};
 }
 
 void Evaluations::write_harmony(RunDirectory& directory, int64_t epochs, bool harmonized) const {

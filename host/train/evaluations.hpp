@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 namespace gh::host {
 
@@ -25,6 +26,7 @@ struct EvaluationParts {
   SplitStore& splits;
   const SampleSet& train;
   const Harmonizer* harmonizer;  // null without [harmonize]
+  RunStatus* status;             // is told who evaluates; may be null
   bool embeds = true;            // as in EvaluationSource
 };
 
@@ -34,18 +36,22 @@ class Evaluations {
 
   // Asks every evaluator what it has against this run. `width` is the embedding's.
   void check(int64_t width, Diagnostics& problems) const;
-  // Those whose time has come.
+  // Those whose time has come. One that fails leaves a result with the reason. Throws gh::Error
+  // (interrupted), on all ranks, when a signal came.
   void run(RunDirectory& directory, const EvaluationMoment& moment);
-  // All of them. `facts` are added to each result: which weights, what was changed.
-  void run_afterwards(RunDirectory& directory, int64_t epochs, bool harmonized,
-                      const nlohmann::ordered_json& facts);
+  // All of them, likewise. `facts` are added to each result: which weights, what was changed.
+  // Returns the reasons of those that failed.
+  std::vector<std::string> run_afterwards(RunDirectory& directory, int64_t epochs, bool harmonized,
+                                          const nlohmann::ordered_json& facts);
   // What GH has to say of itself at the end.
   void write_harmony(RunDirectory& directory, int64_t epochs, bool harmonized) const;
 
  private:
   bool due(std::size_t evaluator, const EvaluationMoment& moment) const;
-  void evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,
-                nlohmann::ordered_json result);
+  // Returns why it failed, "" when it did not.
+  std::string evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,
+                       nlohmann::ordered_json result);
+  EvaluationSource source(FeatureCache& cache) const;
   std::string label(bool harmonized) const;  // of a trained network
 
   EvaluationParts parts_;

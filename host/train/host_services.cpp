@@ -8,6 +8,7 @@
 #include "train/initial_weights.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 #include "gh/ops/layers.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -137,8 +138,10 @@ at::Tensor HostServices::embed_all(std::string_view views,
   const EvaluationMode evaluation(method_);
   std::vector<at::Tensor> rows;
   // A copy: `embed` may hand its argument back, whose memory is the loader's.
-  while (const std::optional<LoadedBatch> batch = loader.next())
+  while (const std::optional<LoadedBatch> batch = loader.next()) {
+    throw_if_interrupted();
     rows.push_back(embed(batch->views[0]).to(at::kCPU).clone());
+  }
   return at::cat(rows);
 }
 

@@ -25,11 +25,13 @@
 #include "train/trainer.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -107,6 +109,16 @@ struct Process {
   }
 };
 
+constexpr const char* kLeftAtOnce =
+    "left at once at a second signal; what follows the last checkpoint is done again";
+
+// "2 evaluations failed; tsne at end, epoch 160: …".
+std::string describe_failed(const std::vector<std::string>& failed) {
+  if (failed.empty()) return "";
+  return fmt::format("{} evaluation{} failed; {}", failed.size(), failed.size() == 1 ? "" : "s",
+                     fmt::join(failed, "; "));
+}
+
 // On a full disk this fails too; what is thrown then must stay the first error.
 void record_failure(RunDirectory& directory, RunStatus& status, const char* what) noexcept try {
   directory.log(fmt::format("failed: {}", what));
@@ -155,17 +167,33 @@ class Session {
     if (opened.finished) {
       host_.say(Severity::info, directory.path().string() + " is finished; nothing to go on with");
       if (first) write_report(directory.path());  // it may have been killed just before that
-      return {.directory = directory.path(), .interrupted = false, .first = first};
+      return {
+          .directory = directory.path(), .failed = failed_evaluations(directory), .first = first};
     }
     RunStatus status(directory);
+    InterruptGuard interrupts;  // goes before what its last words need
+    interrupts.last_words([&] { status.ended("interrupted", kLeftAtOnce); });
     try {
       describe(directory, options.command, opened.from);
       const bool finished = train(directory, status, opened.from);
-      status.ended(finished ? "finished" : "interrupted", finished ? "" : "stopped by a signal");
+      const std::vector<std::string> failed = failed_evaluations(directory);
+      status.ended(finished ? "finished" : "interrupted",
+                   finished ? describe_failed(failed) : "stopped by a signal");
       if (first) write_report(directory.path());
-      return {.directory = directory.path(), .interrupted = !finished, .first = first};
+      return {.directory = directory.path(),
+              .interrupted = !finished,
+              .failed = failed,
+              .first = first};
     } catch (const std::exception& error) {
       console_.finish();
+      // Another rank left in the middle of something when it was told to stop, as this one was.
+      if (plan_.world > 1 && interrupted()) {
+        status.ended("interrupted", error.what());
+        fail(ErrorCode::interrupted,
+             "stopped by a signal; what follows the last checkpoint is done "
+             "again: ",
+             error.what());
+      }
       record_failure(directory, status, error.what());
       throw;
     }
@@ -186,8 +214,7 @@ class Session {
     require(!components_.evaluators.empty(), ErrorCode::invalid_param,
             "the recipe has no [[eval]]; add one, as in '+eval={id=\"…\"}' (ghhost plugins list)");
     nlohmann::ordered_json facts = {{"weights", options.weights.string()},
-                                    {"changed", nlohmann::ordered_json::object()},
-                                    {"time", utc_now()}};
+                                    {"changed", nlohmann::ordered_json::object()}};
     if (!options.run.empty())
       for (const Difference& d : changes_since(options.run, recipe_, registry_))
         facts["changed"][d.key] = d.is;
@@ -202,20 +229,32 @@ class Session {
     host_.say(Severity::info, fmt::format("evaluating {} → {}", facts["weights"].get<std::string>(),
                                           directory.path().string()));
     std::optional<RunStatus> status;
+    InterruptGuard interrupts;  // goes before what its last words need
     if (!into_run) {
       status.emplace(directory);
+      interrupts.last_words([&] { status->ended("interrupted", kLeftAtOnce); });
       describe(directory, options.command, {});
     }
+    const bool first = process_.ranks->first();
     try {
-      evaluations().run_afterwards(directory, restored.epochs, restored.harmonized, facts);
-      if (status) status->ended("finished", "evaluated without training");
+      const std::vector<std::string> failed =
+          evaluations(status ? &*status : nullptr)
+              .run_afterwards(directory, restored.epochs, restored.harmonized, facts);
+      if (status)
+        status->ended("finished",
+                      failed.empty() ? "evaluated without training" : describe_failed(failed));
+      if (first) write_report(directory.path());
+      return {.directory = directory.path(), .failed = failed, .first = first};
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::interrupted && status)
+        status->ended("interrupted", "stopped by a signal");
+      else if (status)
+        record_failure(directory, *status, error.what());
+      throw;
     } catch (const std::exception& error) {
       if (status) record_failure(directory, *status, error.what());
       throw;
     }
-    const bool first = process_.ranks->first();
-    if (first) write_report(directory.path());
-    return {.directory = directory.path(), .interrupted = false, .first = first};
   }
 
   ReplayOutcome replay(const std::filesystem::path& run) {
@@ -226,7 +265,6 @@ class Session {
     if (from) require_own_checkpoint(*from, recorded_identity(run, registry_), registry_, warn);
     RunDirectory directory = RunDirectory::unwritten(run);
     RunStatus status(directory);
-    const InterruptGuard interrupts;
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
     Trainer trainer = make_trainer(directory, store, status, loader);
     console_.say(fmt::format("going from {} to step {}",
@@ -356,9 +394,10 @@ class Session {
         certify(points, components_.structure.ask("best_cosine", &Structure::best_cosine, width));
     require(certificate_.norm_error < 1e-6, ErrorCode::numeric,
             "the structure's points are not of unit length: off by ", certificate_.norm_error);
-    process_.ranks->broadcast({&points, 1});  // machines may round differently
+    process_.ranks->broadcast({&points, 1});              // machines may round differently
+    const int64_t rows = plan_.batch / plan_.accumulate;  // of all ranks, that assign() sees
     AllocatorFacts facts{
-        .points = points.size(0), .width = width, .batch = plan_.batch, .samples = train_.size()};
+        .points = points.size(0), .width = width, .batch = rows, .samples = train_.size()};
     if (components_.allocator.sees_labels && train_.class_counts().defined())
       facts.classes = train_.class_counts().size(0);
     RecipeComplaints allocator(recipe_, "harmonize.allocator", problems);
@@ -369,7 +408,7 @@ class Session {
     plan.allocator_name = components_.allocator.name;
     if (plan.prior == HarmonizePlan::Prior::given)
       plan.given_prior = given_prior(points.size(0), problems);
-    if (const std::string text = coverage_warning(points.size(0), plan_.batch); !text.empty())
+    if (const std::string text = coverage_warning(points.size(0), rows); !text.empty())
       host_.say(Severity::warning, text);
     harmonizer_.emplace(
         plan, points, *components_.allocator,
@@ -383,7 +422,14 @@ class Session {
                          [this](const at::Tensor& rows) { return host_.all_gather(rows); });
   }
 
-  Evaluations evaluations() {
+  // Of the whole run, also of what it did before it was stopped and went on.
+  std::vector<std::string> failed_evaluations(const RunDirectory& directory) {
+    const nlohmann::json told =
+        directory.written() ? nlohmann::json(directory.failed_results()) : nlohmann::json::array();
+    return nlohmann::json::parse(process_.ranks->broadcast_text(told.dump()));
+  }
+
+  Evaluations evaluations(RunStatus* status = nullptr) {
     return Evaluations({.recipe = recipe_,
                         .plan = plan_,
                         .components = components_,
@@ -391,6 +437,7 @@ class Session {
                         .splits = splits_,
                         .train = train_,
                         .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
+                        .status = status,
                         .embeds = !encoder_only_});
   }
 
@@ -526,13 +573,12 @@ class Session {
                     .identity = identity_of(recipe_, train_).metadata(),
                     .status = status,
                     .console = console_,
-                    .evaluate = [this, &directory](const EvaluationMoment& moment) {
-                      evaluations().run(directory, moment);
+                    .evaluate = [this, &directory, &status](const EvaluationMoment& moment) {
+                      evaluations(&status).run(directory, moment);
                     }});
   }
 
   bool train(RunDirectory& directory, RunStatus& status, const std::optional<Checkpoint>& from) {
-    const InterruptGuard interrupts;
     Loader loader(train_, plan_.views, plan_.seed, plan_.loader);
     CheckpointStore checkpoints(directory.path(), plan_.checkpoints);
     Trainer trainer = make_trainer(directory, checkpoints, status, loader);

@@ -20,7 +20,8 @@ struct RunOptions {
 struct RunOutcome {
   std::filesystem::path directory;
   bool interrupted = false;
-  bool first = true;  // this rank speaks for the run
+  std::vector<std::string> failed = {};  // evaluations without a result, with the reason
+  bool first = true;                     // this rank speaks for the run
 };
 
 // Throws RecipeRefused when components cannot work together, gh::Error otherwise. From the moment

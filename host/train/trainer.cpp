@@ -4,11 +4,11 @@
 #include "text/json.hpp"
 #include "train/autocast.hpp"
 #include "train/gradient_norm.hpp"
-#include "train/interrupt.hpp"
 #include "train/last_batch.hpp"
 #include "train/state_archive.hpp"
 
 #include "gh/error.hpp"
+#include "gh/interrupt.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
@@ -160,25 +160,44 @@ Trainer::Trainer(TrainerParts parts)
 // ---- stages ----
 
 bool Trainer::train(const TensorFile* from, const std::function<void()>& loaded) {
-  if (!from) parts_.evaluate({.name = "start"});
+  if (!from && !evaluate({.name = "start"})) return false;  // nothing to save: it will start again
   const auto cut = [&] {
     parts_.host.ranks().barrier();
     rewind_to(*from);
     loaded();
   };
-  if (!run_stages(from, cut)) {
-    save({});
-    parts_.host.ranks().barrier();  // nobody leaves before it is written
+  try {
+    if (!run_stages(from, cut)) {
+      save({});
+      parts_.host.ranks().barrier();  // nobody leaves before it is written
+      return false;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted) throw;
+    // Half a step, or half a fit, can neither be saved nor undone.
+    parts_.console.finish();
+    parts_.host.say(Severity::warning,
+                    std::string(error.what()) + "; what follows the last checkpoint is done again");
     return false;
   }
   parts_.console.finish();
-  save({});  // first: an evaluation that fails must not cost what was learnt
-  parts_.evaluate({.name = "end",
+  save({});  // first: an evaluation that is stopped must not cost what was learnt
+  return evaluate({.name = "end",
                    .epochs = epochs_done(),
                    .step = position_.total,
                    .last = true,
                    .harmonized = harmonized()});
-  return true;
+}
+
+// False when a signal came, which all ranks know.
+bool Trainer::evaluate(const EvaluationMoment& moment) {
+  try {
+    parts_.evaluate(moment);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::interrupted) throw;
+    return false;
+  }
 }
 
 bool Trainer::run_stages(const TensorFile* from, const std::function<void()>& loaded) {
@@ -192,7 +211,7 @@ bool Trainer::run_stages(const TensorFile* from, const std::function<void()>& lo
   while (position_.stage < count) {
     begin_stage(position_.stage, from);
     if (from) loaded();
-    if (from && position_.steps == 0 && position_.epochs > 0) after_epoch();
+    if (from && position_.steps == 0 && position_.epochs > 0 && !after_epoch()) return false;
     from = nullptr;
     if (!run_stage()) return false;
     if (examination_) return true;
@@ -321,14 +340,13 @@ bool Trainer::run_stage() {
     const bool last = position_.epochs == stage().epochs;
     if (!replayed_ && (last || position_.epochs % parts_.plan.checkpoint_every == 0))
       save(parts_.host.metrics().mean(parts_.plan.best_metric));
-    if (stopping_) return false;
-    after_epoch();
+    if (stopping_ || !after_epoch()) return false;
   }
   return true;
 }
 
-void Trainer::after_epoch() {
-  if (replayed_) return;
+bool Trainer::after_epoch() {
+  if (replayed_) return true;
   EvaluationMoment moment{.name = "epoch",
                           .epochs = epochs_done(),
                           .step = position_.total,
@@ -337,10 +355,12 @@ void Trainer::after_epoch() {
                 position_.epochs == stage().epochs;
   moment.warm_up =
       parts_.plan.harmonize && position_.epochs == parts_.plan.harmonize->tracker.warm_up;
-  parts_.evaluate(moment);
-  if (!moment.warm_up) return;
+  results_before_ = parts_.directory.results();
+  if (!evaluate(moment)) return false;
   moment.name = "warm-up";
-  parts_.evaluate(moment);
+  if (moment.warm_up && !evaluate(moment)) return false;
+  results_before_.reset();
+  return true;
 }
 
 EpochPlan Trainer::plan_of(int64_t epoch, int64_t first_step) const {
@@ -455,7 +475,14 @@ Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
   int64_t samples = 0;
   for (int64_t call = 0; call < calls; ++call) {
     parts_.host.set_call(call);
-    batch = parts_.loader.next();
+    try {
+      batch = parts_.loader.next();
+    } catch (const Error& error) {
+      // Nothing was done in this step yet, and nobody else waits in it.
+      const bool between = call == 0 && position_.steps > 0 && parts_.host.facts().world == 1;
+      if (error.code() != ErrorCode::interrupted || !between) throw;
+      return Wish::stop;
+    }
     require(batch.has_value(), ErrorCode::internal, "the loader has fewer batches than planned");
     if (parts_.plan.channels_last)
       for (at::Tensor& view : batch->views)
@@ -469,7 +496,7 @@ Trainer::Wish Trainer::run_step(int64_t calls, double rate, Pace& pace) {
   // Ranks agree on what follows: who was asked to stop, whether the first one's clock says that it
   // is time to save, who has a loss that is not finite. The loss is that of all of them.
   const double loss = step.loss();
-  std::array<double, 4> votes = {InterruptGuard::requested() ? 1.0 : 0.0, save_is_due() ? 1.0 : 0.0,
+  std::array<double, 4> votes = {interrupted() ? 1.0 : 0.0, save_is_due() ? 1.0 : 0.0,
                                  std::isfinite(loss) ? 0.0 : 1.0, loss};
   step.finish(votes);
   const double norm = gradient_norm(optimizer_->parameters());
@@ -600,13 +627,14 @@ void Trainer::save(std::optional<double> score) {
   saved_ = std::chrono::steady_clock::now();
   TensorFile content;
   const RunDirectory::Marks marks = parts_.directory.marks();
-  const std::string position = nlohmann::json{
-      {"stage", position_.stage},
-      {"epochs", position_.epochs},
-      {"steps", position_.steps},
-      {"total", position_.total},
-      {"metrics_bytes", marks.metrics_bytes},
-      {"results", marks.results}}.dump();
+  const std::string position =
+      nlohmann::json{{"stage", position_.stage},
+                     {"epochs", position_.epochs},
+                     {"steps", position_.steps},
+                     {"total", position_.total},
+                     {"metrics_bytes", marks.metrics_bytes},
+                     {"results", results_before_.value_or(marks.results)}}
+          .dump();
   StateSaver method(content, "method"), harmonizer(content, "harmonize"),
       optimizer(content, "optimizer"), host(content, "host"), own(content, "run");
   visit(method, harmonizer, optimizer, host, own);

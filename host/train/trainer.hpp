@@ -65,10 +65,11 @@ class Trainer {
  public:
   explicit Trainer(TrainerParts parts);
 
-  // From the start, or from a checkpoint. False when a signal asked to stop; the state of the last
-  // finished step is saved either way, before the last evaluation. What the run directory has
-  // beyond the checkpoint is cut off, and `loaded` called, when all ranks have loaded it: one that
-  // cannot be loaded leaves everything as it was.
+  // From the start, or from a checkpoint. False when a signal asked to stop. The state of the last
+  // finished step is saved either way, before the last evaluation, unless the signal cut off a step
+  // or an allocator's fit that took longer than one can wait for. What the run directory has beyond
+  // the checkpoint is cut off, and `loaded` called, when all ranks have loaded it: one that cannot
+  // be loaded leaves everything as it was.
   bool train(const TensorFile* from, const std::function<void()>& loaded);
 
   // Loads a checkpoint for looking at the networks: no training.
@@ -97,7 +98,9 @@ class Trainer {
   EpochPlan plan_of(int64_t epoch, int64_t first_step) const;
   void begin_epoch(int64_t epoch);
   void end_epoch(double rate, const Pace& pace);
-  void after_epoch();  // evaluation that belongs to the end of an epoch
+  // Evaluation that belongs to the end of an epoch. False when a signal cut it off.
+  bool after_epoch();
+  bool evaluate(const EvaluationMoment& moment);
 
   enum class Wish { none, save, stop };
   Wish run_step(int64_t calls, double rate, Pace& pace);
@@ -132,8 +135,9 @@ class Trainer {
   int64_t skipped_now_ = 0;                                  // in this epoch
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
   HarmonyWatch watch_;
-  bool stopping_ = false;            // a signal asked for it, and all ranks know
-  std::optional<int64_t> replayed_;  // step at which a replay stops
+  bool stopping_ = false;                  // a signal asked for it, and all ranks know
+  std::optional<int64_t> results_before_;  // of an evaluation that will be repeated
+  std::optional<int64_t> replayed_;        // step at which a replay stops
   std::optional<StepExamination> examination_;
 };
 

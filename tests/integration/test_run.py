@@ -14,6 +14,18 @@ class Reproducibility(GhhostCase):
         a, b = self.run_toy("a"), self.run_toy("b")
         self.assertEqual(self.metrics(a), self.metrics(b))
         self.assertEqual(self.state(a), self.state(b))
+        self.assertEqual(self.results(a), self.results(b))
+        for run in (a, b):
+            self.ghhost("eval", run)
+        self.assertEqual(self.results(a), self.results(b))
+        # How long it took stands apart.
+        timed = [json.loads(line) for line in (a / "timing.jsonl").read_text().splitlines()]
+        of = {line["result"] for line in timed if "result" in line and line["seconds"] > 0}
+        self.assertEqual(of, {f"results/{name}" for name in self.results(a) if "circle.json" in name})
+        self.assertEqual(sum("result" not in line for line in timed), len(self.metrics(a)))
+
+    def results(self, run):
+        return {file.name: file.read_bytes() for file in (run / "results").iterdir()}
 
     def test_another_seed_is_another_run(self):
         self.assertNotEqual(self.metrics(self.run_toy("a")), self.metrics(self.run_toy("b", "seed=1")))

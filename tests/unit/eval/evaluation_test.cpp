@@ -5,6 +5,8 @@
 #include "support/flat_method.hpp"
 #include "support/temporary_directory.hpp"
 
+#include "gh/interrupt.hpp"
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
 
@@ -149,12 +151,54 @@ TEST_CASE("evaluators share features of one moment; another draw has other crops
   Fixture f;
   const at::Tensor first = f.run().features({.split = "train", .views = "train"}).x;
   CHECK(f.cache.size() == 1);
-  CHECK(f.run().features({.split = "train", .views = "train"}).x.is_same(first));
+  CHECK(f.run().features({.split = "train", .views = "train"}).x.equal(first));
+  CHECK(f.cache.size() == 1);
   const at::Tensor other = f.run().features({.split = "train", .views = "train", .draw = 1}).x;
   CHECK(f.cache.size() == 2);
   CHECK_FALSE(other.equal(first));
   f.cache.clear();
   CHECK(f.run().features({.split = "train", .views = "train", .draw = 1}).x.equal(other));
+}
+
+TEST_CASE("what an evaluator does to its features no other sees") {
+  Fixture f;
+  const at::Tensor before = f.run().features({.split = "train"}).x.clone();
+  for (const FeatureLevel level : {FeatureLevel::backbone, FeatureLevel::none}) {
+    EvaluationRun vandal = f.run();
+    const Features& own = vandal.features({.level = level, .split = "train"});
+    if (own.x.defined()) own.x.zero_();
+    own.targets.zero_();
+    vandal.class_counts().zero_();
+    // Its own stay as it left them.
+    CHECK(vandal.features({.level = level, .split = "train"}).targets.is_same(own.targets));
+  }
+  EvaluationRun after = f.run();
+  CHECK(after.features({.split = "train"}).x.equal(before));
+  CHECK(after.features({.split = "train"}).targets.equal(f.train.targets()));
+  CHECK(after.features({.level = FeatureLevel::none, .split = "train"})
+            .targets.equal(f.train.targets()));
+  CHECK(after.class_counts().equal(at::tensor({4, 3, 2}, at::kLong)));
+}
+
+TEST_CASE("what an evaluator throws is told, a signal goes on up") {
+  Fixture f;
+  EvaluationRun run = f.run();
+  CHECK(run.carry_out([] {}).empty());
+  CHECK(run.carry_out([] { fail(ErrorCode::numeric, "no convergence"); }) == "no convergence");
+  set_interrupted(true);
+  bool told = false;
+  try {
+    f.run().carry_out([] { throw_if_interrupted(); });
+  } catch (const Error& error) {
+    told = error.code() == ErrorCode::interrupted;
+  }
+  CHECK(told);
+  CHECK_THROWS_AS(f.run().features({.split = "train"}), Error);
+  CHECK_THROWS_AS(f.run().each_batch({.level = FeatureLevel::input}, 4, 0,
+                                     [](const at::Tensor&, const at::Tensor&) { return true; }),
+                  Error);
+  set_interrupted(false);
+  CHECK(f.run().features({.split = "train"}).x.defined());
 }
 
 TEST_CASE("an older plugin's request ends before samples and draw") {

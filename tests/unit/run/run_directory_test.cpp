@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <fstream>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -157,6 +159,71 @@ TEST_CASE("the status says running, then how it ended") {
   CHECK(json["state"] == "failed");
   CHECK(json["epoch"] == 3);
   CHECK(json["message"] == "the loss is nan");
+}
+
+TEST_CASE("the heart beats while nothing is said, and stops at the end") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "toy");
+  RunStatus status(run);
+  const auto seconds = [&] {
+    return nlohmann::json::parse(content(dir / "r/status.json"))["seconds"].get<double>();
+  };
+  status.doing("evaluating knn");
+  CHECK(nlohmann::json::parse(content(dir / "r/status.json"))["doing"] == "evaluating knn");
+  const double before = seconds();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (seconds() == before && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(seconds() > before);
+  status.ended("finished", "");
+  CHECK(nlohmann::json::parse(content(dir / "r/status.json"))["doing"] == "");
+}
+
+TEST_CASE("what depends on the clock stands apart from results, and is cut with them") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "toy");
+  const auto result = [](const char* moment) {
+    return nlohmann::ordered_json{{"evaluator", "knn"}, {"moment", moment}, {"epoch", 1}};
+  };
+  const auto timed = [&] {
+    std::istringstream lines(content(dir / "r/timing.jsonl"));
+    std::vector<std::string> out;
+    for (std::string line; std::getline(lines, line);) {
+      const auto json = nlohmann::json::parse(line);
+      out.push_back(json.contains("result") ? json["result"].get<std::string>()
+                                            : std::to_string(json["epoch"].get<int>()));
+    }
+    return out;
+  };
+  const auto epoch = [&](int number) {
+    run.append_metrics({{"epoch", number}, {"loss", 0.5}}, number);
+    run.append_timing({{"epoch", number}, {"seconds", 0.5}}, number);
+  };
+  run.write_result(result("start"), {}, 1.5);
+  epoch(1);
+  const RunDirectory::Marks marks = run.marks();
+  run.write_result(result("epoch"), {}, 2.5);
+  run.write_result(result("afterwards"), {}, 3.5);
+  epoch(2);
+  const std::string first = "results/00-start-knn.json", later = "results/afterwards-001-knn.json";
+  using Lines = std::vector<std::string>;
+  CHECK(timed() == Lines{first, "1", "results/01-epoch-knn.json", later, "2"});
+  CHECK(content(dir / "r" / first).find("seconds") == std::string::npos);
+  run.rewind(marks, 2);
+  CHECK(timed() == Lines{first, "1", later});
+  epoch(2);
+  CHECK(timed() == Lines{first, "1", later, "2"});
+}
+
+TEST_CASE("results without numbers are told, those made afterwards aside") {
+  const test::TemporaryDirectory dir;
+  RunDirectory run = RunDirectory::create(dir / "r", "toy");
+  CHECK(run.failed_results().empty());
+  for (const char* moment : {"start", "end", "afterwards"})
+    run.write_result({{"evaluator", "knn"}, {"moment", moment}, {"epoch", 3}, {"error", "no"}}, {});
+  run.write_result({{"evaluator", "tsne"}, {"moment", "end"}, {"epoch", 3}}, {});
+  CHECK(run.failed_results() ==
+        std::vector<std::string>{"knn at start, epoch 3: no", "knn at end, epoch 3: no"});
 }
 
 }  // namespace
