@@ -641,8 +641,8 @@ void Trainer::save(std::optional<double> score) {
   // What the running epoch's views read, where more was published since it began.
   if (position_.steps > 0 && epoch_weights_ && epoch_weights_ != parts_.host.weights())
     content.tensors.emplace_back("run.epoch_strength", at::tensor(*epoch_weights_, at::kFloat));
-  require_same_state(parts_.host.ranks(), content.tensors, content.metadata,
-                     [norm = norm_of(parts_.recipe)](const std::string& name) {
+  require_same_state(parts_.host.ranks(), {content.tensors.begin(), content.tensors.end()},
+                     content.metadata, [norm = norm_of(parts_.recipe)](const std::string& name) {
                        return is_of_one_rank(name, norm);
                      });
   content.metadata["format"] = kFormat;
