@@ -1,4 +1,5 @@
 // Trains for a while, then leaves in a way that its parameter names.
+#include "gh/component.hpp"
 #include "gh/two_view.hpp"
 
 #include <pthread.h>
