@@ -115,12 +115,14 @@ WeighedLayers::WeighedLayers(std::shared_ptr<LayerFactory> layers, int64_t avail
     : layers_(std::move(layers)), available_(static_cast<double>(available)) {}
 
 void WeighedLayers::weigh(double weights) {
+  // A layer's weights are drawn in float64 before they are kept.
+  const double most = bytes_ + 12 * weights;
   bytes_ += 4 * weights;
-  if (bytes_ <= available_) return;
+  if (most <= available_) return;
   refusal_ = fmt::format(
-      "the networks need more than {} for their weights alone, and {} of memory are available; "
-      "make them smaller",
-      in_gigabytes(bytes_), in_gigabytes(available_));
+      "the networks need at least {} to draw their weights, and {} of memory are available; make "
+      "them smaller",
+      in_gigabytes(most), in_gigabytes(available_));
   fail(ErrorCode::out_of_memory, refusal_);
 }
 

@@ -24,8 +24,8 @@ class AbsurdValues(GhhostCase):
 
     def test_networks_larger_than_memory_are_refused_with_numbers(self):
         done = self.ghhost("run", TOY, f"backbone.hidden={[65536] * 200}", "--out", self.dir / "run", expect=78)
-        self.assertIn("error: backbone: the networks need more than ", done.stderr)
-        self.assertRegex(done.stderr, r"\d GB for their weights alone, and [0-9.]+ GB of memory are available")
+        self.assertIn("error: backbone: the networks need at least ", done.stderr)
+        self.assertRegex(done.stderr, r"\d GB to draw their weights, and [0-9.]+ GB of memory are available")
         self.assertFalse((self.dir / "run").exists())
 
     def test_every_count_of_a_bundled_component_has_a_largest_value(self):
