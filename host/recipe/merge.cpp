@@ -21,20 +21,20 @@ std::string id_of(const Table& table, const std::string& path) {
 
 }  // namespace
 
-void begin_anew_if_other(Table& table, const Value& id, const std::string& path,
-                         const OnReplaced& told) {
+void begin_anew_if_other(Table& table, const Value& id, const Table& rewritten,
+                         const std::string& path, const OnReplaced& told) {
   const std::string* wanted = id.as<std::string>();
   const std::string old = id_of(table, path);
   if (!wanted || old.empty() || *wanted == old) return;
   Replaced replaced{path, old, *wanted, {}, id.source};
   Table left = std::exchange(table, {});
   for (Entry& e : left.entries())
-    if (e.key != "id") replaced.dropped.push_back(std::move(e));
+    if (e.key != "id" && !rewritten.find(e.key)) replaced.dropped.push_back(std::move(e));
   if (told && !replaced.dropped.empty()) told(replaced);
 }
 
 void merge(Table& base, Table over, const std::string& path, const OnReplaced& told) {
-  if (const Value* id = over.find("id")) begin_anew_if_other(base, *id, path, told);
+  if (const Value* id = over.find("id")) begin_anew_if_other(base, *id, over, path, told);
   for (Entry& e : over.entries()) {
     Value* below = base.find(e.key);
     Table* both = below ? below->as<Table>() : nullptr;

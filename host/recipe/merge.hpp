@@ -13,10 +13,11 @@ namespace gh::host {
 
 // A table that started empty because its `id` changed.
 struct Replaced {
-  std::string path;            // of the table
-  std::string old_id, id;      // what it was, what it is
-  std::vector<Entry> dropped;  // keys of the old one, `id` apart; never empty
-  Source source;               // of the new id
+  std::string path;        // of the table
+  std::string old_id, id;  // what it was, what it is
+  // Keys of the old one that nobody wrote anew; never empty.
+  std::vector<Entry> dropped;
+  Source source;  // of the new id
 };
 using OnReplaced = std::function<void(const Replaced&)>;
 
@@ -26,9 +27,9 @@ using OnReplaced = std::function<void(const Replaced&)>;
 // empty.
 void merge(Table& base, Table over, const std::string& path, const OnReplaced& told);
 
-// Empties `table` when `id` is not what it has, and tells.
-void begin_anew_if_other(Table& table, const Value& id, const std::string& path,
-                         const OnReplaced& told);
+// Empties `table` when `id` is not what it has, and tells, but for keys that `rewritten` has.
+void begin_anew_if_other(Table& table, const Value& id, const Table& rewritten,
+                         const std::string& path, const OnReplaced& told);
 
 // "is now 'b'; what was written for 'a' is dropped: x (base.toml:3), y (base.toml:4)".
 std::string describe(const Replaced& replaced);

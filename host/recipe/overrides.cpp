@@ -215,7 +215,7 @@ class Applier {
       return refuse(o, fmt::format("is set already{}; write {} to replace it",
                                    place(existing->source), o.text.substr(1)));
     if (name == "id")
-      begin_anew_if_other(table, o.value, o.prefix(o.path.size() - 1),
+      begin_anew_if_other(table, o.value, {}, o.prefix(o.path.size() - 1),
                           [&](const Replaced& replaced) {
                             out_.warning(o.key_source, replaced.path, describe(replaced));
                           });

@@ -45,6 +45,8 @@ TEST_CASE("an including recipe that changes an id gets none of the old component
 TEST_CASE("keys beside the new id, and keys of a component that stays, are kept") {
   const Loaded changed = load_above_full("[method]\nid = \"warm\"\ntemperature = 3\n");
   CHECK(at(changed, "method.temperature") == "3.0");
+  // What is written anew is not worth a word.
+  CHECK_THAT(warning(changed).message, Contains("dropped: projector") && !Contains("temperature"));
   const Loaded same = load_above_full("[method]\nid = \"simclr\"\n");
   INFO(summary(same.out));
   CHECK(same.out.all().empty());
