@@ -9,7 +9,9 @@
 #include "run/standard_streams.hpp"
 #include "text/json.hpp"
 #include "train/components.hpp"
+#include "train/open_data.hpp"
 #include "train/plan.hpp"
+#include "train/session.hpp"
 
 #include <fmt/format.h>
 
@@ -41,11 +43,11 @@ std::optional<LoadedRecipe> load(const DataArguments& arguments, Registry& regis
 }
 
 SampleSet open(const LoadedRecipe& loaded, const std::string& split) {
-  const bool thinned = split == "train";
-  return call_component(loaded.dataset.name, "open", [&] {
-    return SampleSet::open(*loaded.dataset, split, loaded.plan.seed,
-                           thinned ? loaded.plan.long_tail : std::nullopt);
-  });
+  return open_samples(loaded.recipe, loaded.plan, loaded.dataset, split, false,
+                      [](Severity severity, std::string_view text) {
+                        fmt::print(stderr, "{}{}\n",
+                                   severity == Severity::warning ? "warning: " : "", text);
+                      });
 }
 
 nlohmann::ordered_json describe(const SampleSet& set, const DataFindings& found) {
@@ -143,7 +145,9 @@ int data_check_command(const DataArguments& arguments, const GlobalOptions& glob
       print_split(set, found, !arguments.quick);
   }
   if (arguments.json) print_result("{}\n", json_text(json, 2));
-  return sound ? kOk : kBadData;
+  if (!sound) return kBadData;
+  check_with_data(loaded->recipe, registry);  // whatever was left for when there are data
+  return kOk;
 }
 
 int data_preview_command(const DataArguments& arguments, const GlobalOptions& global) {

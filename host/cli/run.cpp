@@ -8,6 +8,7 @@
 #include "report/run_record.hpp"
 #include "run/standard_streams.hpp"
 #include "text/json.hpp"
+#include "train/preflight.hpp"
 #include "train/session.hpp"
 
 #include "gh/error.hpp"
@@ -143,6 +144,7 @@ int check_command(const RecipeArguments& arguments, const GlobalOptions& global)
   Registry registry(default_search_path(global.plugins));
   Diagnostics diagnostics;
   const Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
+  if (!diagnostics.has_errors()) check_without_data(recipe, registry, diagnostics);
   const bool ok = !diagnostics.has_errors();
   if (arguments.json) {
     const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};

@@ -1,5 +1,6 @@
 #include "data/sample_set.hpp"
 
+#include "data/targets.hpp"
 #include "data/unreadable.hpp"
 #include "text/plain_text.hpp"
 
@@ -136,37 +137,53 @@ Columns to_columns(const PixelRows& rows, const Box& box, std::vector<uint8_t>& 
   return columns;
 }
 
+std::unique_ptr<Split> open_split(const Dataset& dataset, std::string_view split, uint64_t seed,
+                                  bool skip_unreadable, const Say& say) {
+  struct Listener final : Notices {
+    Listener(bool skips, const Say& say) : skips_(skips), say_(say) {}
+    void say(Severity severity, std::string_view message) override {
+      if (say_) say_(severity, message);
+    }
+    void missing(std::string_view message) override {
+      if (!skips_) return Notices::missing(message);
+      say(Severity::warning, message);
+    }
+    bool skips_;
+    const Say& say_;
+  } listener(skip_unreadable, say);
+  // query() is not const, so that a component may make what it answers with; a data set is const
+  // for its users.
+  void* const speaking = const_cast<Dataset&>(dataset).query(SpeakingDataset::kId);
+  return speaking ? static_cast<const SpeakingDataset*>(speaking)->open(split, seed, listener)
+                  : dataset.open(split, seed);
+}
+
 SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_t seed,
-                          const std::optional<LongTail>& long_tail, bool skip_unreadable) {
+                          const std::optional<LongTail>& long_tail, bool skip_unreadable,
+                          const Say& say) {
+  return of(open_split(dataset, name, seed, skip_unreadable, say), name, long_tail,
+            skip_unreadable);
+}
+
+SampleSet SampleSet::of(std::unique_ptr<Split> opened, std::string_view name,
+                        const std::optional<LongTail>& long_tail, bool skip_unreadable) {
   SampleSet set;
   set.skip_unreadable_ = skip_unreadable;
   set.name_ = name;
-  set.split_ = dataset.open(name, seed);
+  set.split_ = std::move(opened);
   require(set.split_ != nullptr, ErrorCode::internal, "the data set opened nothing for split '",
           name, "'");
   const Split& split = *set.split_;
   set.size_ = split.size();
   require(set.size_ > 0, ErrorCode::missing_data, "split '", name, "' is empty");
-  set.targets_ = split.targets();
   set.target_kind_ = split.target_kind();
   for (const std::string& class_name : split.class_names())
     set.class_names_.push_back(valid_utf8(class_name));  // they are shown and saved
   set.fingerprint_ = split.fingerprint();
-  require(
-      set.target_kind_ == TargetKind::none ||
-          (set.targets_.defined() && set.targets_.dim() >= 1 && set.targets_.size(0) == set.size_),
-      ErrorCode::shape, "split '", name, "' has ", set.size_,
-      " samples but targets of another number");
-  if (long_tail) {
-    const bool classes = set.target_kind_ == TargetKind::classes;
-    require(classes || (long_tail->law == "file" && set.targets_.defined()), ErrorCode::unsupported,
-            "data.longtail.law = \"", long_tail->law, "\" needs class labels, which split '", name,
-            "' does not have");
-    set.chosen_ = thin(set.targets_, *long_tail);
-    if (classes) set.chosen_pattern_ = pattern_of(set.targets_, set.chosen_);
-    set.targets_ = set.targets_.index_select(0, set.chosen_);
-    set.size_ = set.chosen_.size(0);
-  }
+  const at::Tensor targets = split.targets();
+  check_targets(name, split, targets, set.class_names_);
+  if (set.target_kind_ != TargetKind::none) set.targets_ = targets.contiguous();
+  if (long_tail) set.thin_by(*long_tail);
 
   const Probe probe = probe_samples(set);
   set.pictures_ = probe.kind != Probe::Kind::vector;
@@ -175,6 +192,24 @@ SampleSet SampleSet::open(const Dataset& dataset, std::string_view name, uint64_
   if (probe.kind == Probe::Kind::pixels && !split.sample_shape().empty() && bytes <= memory_limit())
     set.load_pictures(probe.height, probe.width);
   return set;
+}
+
+void SampleSet::thin_by(const LongTail& law) {
+  const bool classes = target_kind_ == TargetKind::classes;
+  if (!classes && law.law != "file")
+    throw DataRefused("data.longtail.law", ErrorCode::unsupported,
+                      "law \"" + law.law + "\" needs class labels, which split '" + name_ +
+                          "' does not have; thin it by law \"file\", or not at all");
+  try {  // positions of a file need no target, only how many samples there are
+    chosen_ = thin(targets_.defined() ? targets_ : at::empty({size_}, at::kByte), law);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_param) throw;
+    const char* const key = law.law == "file" || law.law == "counts" ? law.law.c_str() : "ratio";
+    throw DataRefused(std::string("data.longtail.") + key, error.code(), error.what());
+  }
+  if (classes) chosen_pattern_ = pattern_of(targets_, chosen_);
+  if (targets_.defined()) targets_ = targets_.index_select(0, chosen_);
+  size_ = chosen_.size(0);
 }
 
 void SampleSet::load_vectors() {

@@ -7,6 +7,7 @@
 
 #include "gh/dataset.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,14 +16,29 @@
 
 namespace gh::host {
 
+// What is to be told to whoever watches; empty: nobody does.
+using Say = std::function<void(Severity, std::string_view)>;
+
+// Opens a split as it lies there; a data set that speaks (SpeakingDataset) is listened to. With
+// `skip_unreadable`, samples that are listed and not there are no reason to stop.
+std::unique_ptr<Split> open_split(const Dataset& dataset, std::string_view split, uint64_t seed,
+                                  bool skip_unreadable, const Say& say);
+
 class SampleSet {
  public:
-  // Opens a split and reads what fits in memory. Throws gh::Error naming split and sample; with
-  // `skip_unreadable`, not because of samples that cannot be read.
+  // Opens a split and reads what fits in memory. Throws gh::Error naming split and sample (with
+  // `skip_unreadable`, not because of samples that cannot be read), and DataRefused
+  // (data/targets.hpp) where targets are not what they should be or the long tail cannot be made of
+  // them.
   static SampleSet open(const Dataset& dataset, std::string_view split, uint64_t seed,
-                        const std::optional<LongTail>& long_tail, bool skip_unreadable = false);
+                        const std::optional<LongTail>& long_tail, bool skip_unreadable = false,
+                        const Say& say = {});
+  // The same of a split that is open.
+  static SampleSet of(std::unique_ptr<Split> split, std::string_view name,
+                      const std::optional<LongTail>& long_tail, bool skip_unreadable);
 
   int64_t size() const { return size_; }
+  const Split& whole() const { return *split_; }  // before thinning
   const std::string& name() const { return name_; }
   bool pictures() const { return pictures_; }
   // Shape of a vector; empty for pictures, whose size is a matter of views.
@@ -51,6 +67,7 @@ class SampleSet {
   int64_t position(int64_t index) const;
 
  private:
+  void thin_by(const LongTail& law);
   void load_vectors();
   void load_pictures(int height, int width);
   void require_readable(int64_t index) const;

@@ -37,28 +37,6 @@ int64_t draw_of(const FeatureRequest& request) {
 
 }  // namespace
 
-SplitStore::SplitStore(const Dataset& dataset, uint64_t seed, const SampleSet& train)
-    : dataset_(dataset), seed_(seed), train_(train) {}
-
-const SampleSet& SplitStore::get(const std::string& name) {
-  if (name == "train") return train_;
-  const auto found = others_.find(name);
-  if (found != others_.end()) return found->second;
-  const std::vector<std::string> known = names();
-  std::string list;
-  for (const std::string& each : known) list += (list.empty() ? "" : ", ") + each;
-  require(std::find(known.begin(), known.end(), name) != known.end(), ErrorCode::invalid_param,
-          "the data set has no split '", name, "'; it has ", list);
-  const std::string split = name == "train:full" ? "train" : name;
-  return others_.emplace(name, SampleSet::open(dataset_, split, seed_, std::nullopt)).first->second;
-}
-
-std::vector<std::string> SplitStore::names() const {
-  std::vector<std::string> out = dataset_.splits();
-  out.push_back("train:full");
-  return out;
-}
-
 EvaluationRun::EvaluationRun(EvaluationSource source, std::string evaluator)
     : source_(std::move(source)), evaluator_(std::move(evaluator)) {
   results_ = {{"metrics", nlohmann::ordered_json::array()},

@@ -116,6 +116,10 @@ void check_evaluator(const Make<Evaluator>& make, Findings& out) {
   EvalFacts facts;
   facts.splits = {"train", "test"};
   facts.class_targets = true;
+  for (const auto& [name, of_each] : {std::pair{"train", 100}, std::pair{"test", 20}}) {
+    facts.split_facts.push_back({name, 10 * of_each, TargetKind::classes, 10});
+    facts.class_counts.emplace_back(10, of_each);
+  }
   facts.sample_shape = {3, 32, 32};
   facts.feature_width = 64;
   facts.embedding_width = 32;

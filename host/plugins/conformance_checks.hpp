@@ -2,6 +2,7 @@
 // likes; what a component throws ends the check of that component and is itself a finding.
 #pragma once
 
+#include "plugins/component_trials.hpp"
 #include "plugins/conformance.hpp"
 
 #include "gh/component.hpp"
@@ -44,9 +45,6 @@ class ComplaintList : public Complaints {
  private:
   std::string text_;
 };
-
-template <class Interface>
-using Make = std::function<ComponentPtr<Interface>()>;
 
 void check_structure(const Make<Structure>& make, Findings& out);
 void check_allocator(const Make<Allocator>& make, uint32_t flags, Findings& out);

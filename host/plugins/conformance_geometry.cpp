@@ -133,16 +133,25 @@ void check_pairs(Allocator& allocator, const AssignRequest& first, Findings& out
              "expected the targets that assign() gives each view, found others");
 }
 
-void check_differentiable(Allocator& allocator, AssignRequest request, Findings& out) {
+void check_differentiable(Allocator& allocator, const AllocatorFacts& facts, AssignRequest request,
+                          Findings& out) {
   out.part("assign, differentiable");
+  ComplaintList complaints;
+  allocator.check(facts, complaints);
+  if (!complaints.empty()) return;  // the recipe is refused before training
   request.logits = request.logits.clone().requires_grad_(true);
   request.differentiable = true;
   Quiet report;
   try {
     if (!allocator.assign(request, report).requires_grad())
-      out.remark("targets carry no gradient; throw ErrorCode::unsupported if they cannot");
+      out.remark(
+          "targets carry no gradient; complain in check() where AllocatorFacts says "
+          "differentiable");
   } catch (const Error& e) {
     if (e.code() != ErrorCode::unsupported) throw;
+    out.remark(
+        "refuses only while training; complain in check() where AllocatorFacts says "
+        "differentiable");
   }
 }
 
@@ -194,7 +203,8 @@ void check_allocator(const Make<Allocator>& make, uint32_t flags, Findings& out)
                  "expected the same targets from another instance, found others");
   }
   check_pairs(*first, request, out);
-  check_differentiable(*first, request, out);
+  facts.differentiable = true;
+  check_differentiable(*first, facts, request, out);
 }
 
 }  // namespace gh::host

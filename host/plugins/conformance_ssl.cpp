@@ -39,6 +39,8 @@ RunFacts trial_facts(std::size_t views, int64_t samples, uint32_t flags) {
   facts.seed = 1;
   facts.view_shapes.assign(views, {3, 16, 16});
   facts.per_sample = {"strength"};
+  facts.drop_last = true;
+  facts.convolution = "auto";
   if (flags & GH_SEES_LABELS) facts.class_counts.assign(kClasses, samples / kClasses);
   return facts;
 }
@@ -137,6 +139,10 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
       out.expect(step.width == t.method->embedding_width(),
                  fmt::format("expected embedding_width() {} at harmonize(), found {}",
                              t.method->embedding_width(), step.width));
+    if (t.method->query(kProjects) != nullptr)
+      out.expect(step.projected,
+                 "answers query(kProjects), so expected Step::project() to be "
+                 "asked for, found that it never was");
     t.losses.insert(t.losses.end(), step.losses.begin(), step.losses.end());
     for (std::size_t k = 0; k < reached.size(); ++k)
       reached[k] = reached[k] || t.trainables.parameters[k].grad().defined();
@@ -202,6 +208,22 @@ void check_clone(Trial& t, Findings& out) {
              "expected the features of encoder(), found others");
 }
 
+// Weights of a plain encoder go in and come out again.
+void check_loading(Trial& trained, Trial& fresh, Findings& out) {
+  out.part("load_encoder");
+  void* const loader = fresh.method->query(EncoderLoader::kId);
+  if (loader == nullptr) return;
+  const auto plain = trained.method->clone_encoder(trained.host);
+  static_cast<EncoderLoader*>(loader)->load_encoder(*plain);
+  const at::NoGradGuard no_grad;
+  const auto copy = fresh.method->clone_encoder(fresh.host);
+  plain->train(false);
+  copy->train(false);
+  const at::Tensor x = trained.host.views_of(0, 3, 101);
+  out.expect(copy->forward(x).allclose(plain->forward(x), 1e-4, 1e-5),
+             "expected clone_encoder() to give back what was loaded, found other features");
+}
+
 }  // namespace
 
 void check_ssl(const Make<SslMethod>& make, uint32_t flags, Findings& out) {
@@ -228,6 +250,9 @@ void check_ssl(const Make<SslMethod>& make, uint32_t flags, Findings& out) {
   check_state(first, fresh, out);
   check_embedding(first, out);
   check_clone(first, out);
+  Trial empty(other, make());
+  start(empty, Start::new_run, out);
+  check_loading(first, empty, out);
 }
 
 }  // namespace gh::host

@@ -61,6 +61,7 @@ std::shared_ptr<Encoder> FakeHost::make_backbone(std::string_view purpose, Layer
 }
 
 void FakeHost::log(std::string_view name, double value) {
+  logged_.emplace(name);
   if (!std::isfinite(value))
     faults_.push_back(fmt::format("expected a finite {} to log, found {}", name, value));
 }

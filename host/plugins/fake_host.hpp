@@ -40,6 +40,7 @@ class FakeHost : public Host {
   void serve(SslMethod& method) { method_ = &method; }
   // [count, …shape of view `view`], keyed by seed, view and `key`.
   at::Tensor views_of(std::size_t view, int64_t count, int64_t key) const;
+  const std::set<std::string, std::less<>>& logged() const { return logged_; }  // names
   // What the method did to the host that it must not.
   const std::vector<std::string>& faults() const { return faults_; }
 
@@ -48,6 +49,7 @@ class FakeHost : public Host {
   gh::Progress progress_;
   SslMethod* method_ = nullptr;
   std::shared_ptr<LayerFactory> layers_;
+  std::set<std::string, std::less<>> logged_;
   std::vector<std::string> faults_;
 };
 
@@ -65,8 +67,8 @@ class StageList : public Stages {
   std::vector<std::pair<std::string, int64_t>> stages;
 };
 
-// Backward without scaling; GH is off.
-class FakeStep : public Step {
+// Backward without scaling; GH is off, and as a projector leaves embeddings as they are.
+class FakeStep : public Step, private Projection {
  public:
   explicit FakeStep(const TrainableList& trainables) : trainables_(trainables) {}
   void backward(const at::Tensor& loss) override;
@@ -75,13 +77,21 @@ class FakeStep : public Step {
                        const HarmonizeOptions& options) override;
   void reduce_gradients() override { reduced_ = true; }
   void discard_gradients() override;
-  void* query(const char*) override { return nullptr; }
+  void* query(const char* id) override {
+    return std::string_view(id) == Projection::kId ? static_cast<Projection*>(this) : nullptr;
+  }
 
   std::vector<double> losses;
   std::vector<std::string> faults;
-  int64_t width = 0;  // of what came to harmonize(), 0: never called
+  int64_t width = 0;       // of what came to harmonize(), 0: never called
+  bool projected = false;  // project() was asked for
 
  private:
+  at::Tensor project(const at::Tensor& z) override {
+    projected = true;
+    return z;
+  }
+
   const TrainableList& trainables_;
   bool reduced_ = false;
 };

@@ -180,6 +180,7 @@ void copy_manifest(const gh_manifest_v1* manifest, const PluginNote& note, Loade
         reinterpret_cast<const std::byte*>(m.components) + std::size_t{i} * m.component_size;
     ComponentInfo info =
         copy_component(read_prefix<gh_component_v1>(at, m.component_size), m.param_size, i);
+    info.sdk_minor = m.sdk_minor;
     const std::string name = fmt::format("{}/{}", kind_name(info.kind), info.id);
     if (!provided.insert(name).second)
       throw PluginRefused(Code::duplicate_id, "each component once", fmt::format("{} twice", name));

@@ -24,6 +24,7 @@ struct ComponentInfo {
   std::string doc;
   uint32_t flags = 0;
   uint32_t threads = 0;
+  uint32_t sdk_minor = 0;  // that its plugin was built for
   Schema schema;
   void* (*create)(const void*) = nullptr;
   void (*destroy)(void*) = nullptr;

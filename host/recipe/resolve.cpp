@@ -1,6 +1,7 @@
 #include "recipe/resolve.hpp"
 
 #include "recipe/host_tables.hpp"
+#include "recipe/placed_complaints.hpp"
 #include "recipe/view_presets.hpp"
 
 #include "gh/error.hpp"
@@ -14,29 +15,6 @@ namespace gh::host {
 namespace {
 
 using Presence = TableSpec::Presence;
-
-// Hands what a component complains about to the diagnostics, with the position of the key.
-class PlacedComplaints final : public Complaints {
- public:
-  PlacedComplaints(const Recipe& recipe, const Slot& slot, Diagnostics& out)
-      : recipe_(recipe), slot_(slot), out_(out) {}
-
-  void add(std::string_view key, std::string_view message) override {
-    const bool from_root = key.starts_with('.');
-    const std::string path = from_root     ? std::string(key.substr(1))
-                             : key.empty() ? slot_.path
-                                           : join_path(slot_.path, key);
-    Source source = locate(recipe_.resolved, path);
-    if (source.line < 1) source.file = recipe_.file.string();  // about a table that nobody wrote
-    out_.error(std::move(source), path,
-               fmt::format("{} '{}': {}", kind_name(slot_.kind), slot_.id, message));
-  }
-
- private:
-  const Recipe& recipe_;
-  const Slot& slot_;
-  Diagnostics& out_;
-};
 
 class Resolver {
  public:

@@ -9,9 +9,14 @@ Made<Interface> make(const Slot& slot, Registry& registry) {
   Made<Interface> made;
   made.path = slot.path;
   made.name = std::string(kind_name(slot.kind)) + "/" + slot.id;
+  made.flags = info.flags;
+  made.sdk_minor = info.sdk_minor;
   made.sees_labels = (info.flags & GH_SEES_LABELS) != 0;
   made.params = make_params(info.schema, slot.params);
   made.component = registry.create<Interface>(slot.id, *made.params);
+  made.another = [&registry, id = slot.id, params = made.params.get()] {
+    return registry.create<Interface>(id, *params);
+  };
   return made;
 }
 
@@ -21,9 +26,9 @@ Made<Dataset> make_dataset(const Recipe& recipe, Registry& registry) {
   return make<Dataset>(recipe.slot("data"), registry);
 }
 
-Components make_components(const Recipe& recipe, Registry& registry) {
+Components make_components(const Recipe& recipe, Registry& registry, Making making) {
   Components out;
-  out.dataset = make_dataset(recipe, registry);
+  if (making == Making::everything) out.dataset = make_dataset(recipe, registry);
   out.backbone = make<Backbone>(recipe.slot("backbone"), registry);
   out.method = make<SslMethod>(recipe.slot("method"), registry);
   if (const Slot* slot = recipe.find_slot("harmonize.structure"))
@@ -35,18 +40,23 @@ Components make_components(const Recipe& recipe, Registry& registry) {
   return out;
 }
 
-RecipeComplaints::RecipeComplaints(const Recipe& recipe, std::string path, Diagnostics& out)
-    : recipe_(recipe), path_(std::move(path)), out_(out) {}
+namespace {
 
-void RecipeComplaints::add(std::string_view key, std::string_view message) {
-  const std::string full =
-      key.starts_with('.') ? std::string(key.substr(1)) : path_ + "." + std::string(key);
-  const Value* value = recipe_.find(full);
-  out_.error(value ? value->source : Source{.file = recipe_.file.string(), .line = 0, .column = 0},
-             full, std::string(message));
+Diagnostics one_error(const Recipe& recipe, const std::string& key, std::string message) {
+  Diagnostics out;
+  Source source = locate(recipe.resolved, key);
+  if (source.line < 1) source.file = recipe.file.string();
+  out.error(std::move(source), key, std::move(message));
+  return out;
 }
 
+}  // namespace
+
 RecipeRefused::RecipeRefused(Diagnostics diagnostics)
-    : std::runtime_error("the recipe cannot be run"), diagnostics_(std::move(diagnostics)) {}
+    : std::runtime_error("the recipe cannot be run:\n" + diagnostics.text()),
+      diagnostics_(std::move(diagnostics)) {}
+
+RecipeRefused::RecipeRefused(const Recipe& recipe, const std::string& key, std::string message)
+    : RecipeRefused(one_error(recipe, key, std::move(message))) {}
 
 }  // namespace gh::host

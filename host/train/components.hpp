@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plugins/component_call.hpp"
+#include "plugins/component_trials.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/diagnostics.hpp"
 #include "recipe/recipe.hpp"
@@ -20,9 +21,12 @@ template <class Interface>
 struct Made {
   std::unique_ptr<Params> params;
   ComponentPtr<Interface> component;
-  std::string path;  // in the recipe
-  std::string name;  // "ssl/simclr"
+  std::string path;        // in the recipe
+  std::string name;        // "ssl/simclr"
+  uint32_t flags = 0;      // of gh_component_v1
+  uint32_t sdk_minor = 0;  // that it was built for
   bool sees_labels = false;
+  Make<Interface> another;  // one more of it, with the same parameters
 
   // Calls a member function; what it throws is told with component and phase.
   template <class Function, class... Arguments>
@@ -44,25 +48,16 @@ struct Components {
   std::vector<Made<Evaluator>> evaluators;
 };
 
-Components make_components(const Recipe& recipe, Registry& registry);
+enum class Making { everything, without_data };
+Components make_components(const Recipe& recipe, Registry& registry,
+                           Making making = Making::everything);
 Made<Dataset> make_dataset(const Recipe& recipe, Registry& registry);
-
-// Turns complaints of the component at `path` into diagnostics with recipe positions.
-class RecipeComplaints final : public Complaints {
- public:
-  RecipeComplaints(const Recipe& recipe, std::string path, Diagnostics& out);
-  void add(std::string_view key, std::string_view message) override;
-
- private:
-  const Recipe& recipe_;
-  std::string path_;
-  Diagnostics& out_;
-};
 
 // A recipe that is valid as text but cannot be run.
 class RecipeRefused : public std::runtime_error {
  public:
   explicit RecipeRefused(Diagnostics diagnostics);
+  RecipeRefused(const Recipe& recipe, const std::string& key, std::string message);
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:

@@ -1,7 +1,12 @@
 #include "train/evaluations.hpp"
 
+#include "data/index_file.hpp"
 #include "harmonize/pictures.hpp"
+#include "recipe/placed_complaints.hpp"
 
+#include <ATen/ops/tensor.h>
+
+#include <algorithm>
 #include <chrono>
 
 namespace gh::host {
@@ -33,7 +38,7 @@ nlohmann::ordered_json to_json(const Table& table) {
   return out;
 }
 
-void Evaluations::check(int64_t width, Diagnostics& problems) const {
+EvalFacts Evaluations::facts(int64_t width) const {
   EvalFacts facts;
   facts.splits = parts_.splits.names();
   facts.class_targets = parts_.train.target_kind() == TargetKind::classes;
@@ -42,9 +47,26 @@ void Evaluations::check(int64_t width, Diagnostics& problems) const {
   facts.sample_shape = parts_.plan.plain_views.shape_of(0, parts_.train.vector_shape());
   facts.feature_width = parts_.components.method.ask("encoder", &SslMethod::encoder)->features();
   facts.embedding_width = width;
+  for (SplitStore::Known& known : parts_.splits.look()) {
+    facts.split_facts.push_back(std::move(known.facts));
+    facts.class_counts.push_back(std::move(known.class_counts));
+  }
+  facts.harmonize_points = parts_.host.facts().harmonize_points;
+  facts.positions = [known = facts.split_facts](std::string_view split, std::string_view file) {
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const SplitFacts& each) { return each.name == split; });
+    require(found != known.end(), ErrorCode::invalid_param, "split '", split, "' is not open");
+    return at::tensor(read_index_file(std::string(file), found->samples), at::kLong);
+  };
+  return facts;
+}
+
+void Evaluations::check(int64_t width, Diagnostics& problems) const {
+  if (parts_.components.evaluators.empty()) return;
+  const EvalFacts known = facts(width);
   for (const Made<Evaluator>& evaluator : parts_.components.evaluators) {
-    RecipeComplaints out(parts_.recipe, evaluator.path, problems);
-    evaluator.ask("check", &Evaluator::check, facts, out);
+    PlacedComplaints out(parts_.recipe, parts_.recipe.slot(evaluator.path), problems);
+    evaluator.ask("check", &Evaluator::check, known, out);
   }
 }
 

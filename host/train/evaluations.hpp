@@ -34,7 +34,8 @@ class Evaluations {
  public:
   explicit Evaluations(EvaluationParts parts) : parts_(std::move(parts)) {}
 
-  // Asks every evaluator what it has against this run. `width` is the embedding's.
+  // Asks every evaluator what it has against this run, after a look at every split. `width` is the
+  // embedding's.
   void check(int64_t width, Diagnostics& problems) const;
   // Those whose time has come. One that fails leaves a result with the reason. Throws gh::Error
   // (interrupted), on all ranks, when a signal came.
@@ -47,6 +48,7 @@ class Evaluations {
   void write_harmony(RunDirectory& directory, int64_t epochs, bool harmonized) const;
 
  private:
+  EvalFacts facts(int64_t width) const;
   bool due(std::size_t evaluator, const EvaluationMoment& moment) const;
   // Returns why it failed, "" when it did not.
   std::string evaluate(RunDirectory& directory, std::size_t evaluator, FeatureCache& cache,

@@ -23,6 +23,15 @@
 
 namespace gh::host {
 
+namespace {
+
+std::shared_ptr<LayerFactory> made_by(const HostServices::EncoderPlan& plan, Ranks& ranks) {
+  std::shared_ptr<LayerFactory> layers = ops::fast_layers(plan.convolution);
+  return plan.synced_norm ? synced_layers(ranks, std::move(layers)) : layers;
+}
+
+}  // namespace
+
 HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
                            EncoderPlan encoders, Ranks& ranks, Console& console)
     : facts_(std::move(facts)),
@@ -32,12 +41,9 @@ HostServices::HostServices(RunFacts facts, SslMethod& method, const Backbone& ba
       encoders_(std::move(encoders)),
       ranks_(ranks),
       console_(console),
-      layers_(ops::fast_layers(encoders_.convolution)) {
-  if (encoders_.synced_norm) layers_ = synced_layers(ranks, layers_);
-  // Layers are made in the machine's own memory, whatever device they move to.
-  weighed_ = std::make_shared<WeighedLayers>(layers_, available_memory());
-  layers_ = weighed_;
-}
+      // Layers are made in the machine's own memory, whatever device they move to.
+      weighed_(std::make_shared<WeighedLayers>(made_by(encoders_, ranks), available_memory())),
+      layers_(*weighed_) {}
 
 std::vector<RunDirectory::Picture> HostServices::pictures() const {
   std::vector<RunDirectory::Picture> out;
@@ -56,7 +62,7 @@ std::shared_ptr<Encoder> HostServices::new_backbone(std::string_view purpose,
                                                     LayerFactory* layers) {
   BackboneRequest request;
   request.sample_shape = facts_.view_shapes.front();
-  request.layers = layers ? layers : layers_.get();
+  request.layers = layers ? layers : &layers_;
   request.random = Random(stream_key(facts_.seed, "backbone." + std::string(purpose)));
   std::shared_ptr<Encoder> encoder = backbone_.make(request);
   require(encoder != nullptr, ErrorCode::internal, "the backbone made no encoder");
@@ -65,20 +71,52 @@ std::shared_ptr<Encoder> HostServices::new_backbone(std::string_view purpose,
 
 std::shared_ptr<Encoder> HostServices::make_backbone(std::string_view purpose,
                                                      LayerFactory* layers) {
-  const std::shared_ptr<Encoder> encoder = new_backbone(purpose, layers);
-  if (!encoders_.weights.empty()) {
-    const bool first = !initial_weights_;
-    if (first) initial_weights_ = read_weights(encoders_.weights);
-    const WeightReport report = load_weights(*encoder, *initial_weights_);
-    if (first) say(Severity::info, describe(report, encoders_.weights));
-    require(!encoders_.all_weights || report.missing.empty(), ErrorCode::shape,
-            encoders_.weights.string(), " has no ",
-            report.missing.empty() ? "" : report.missing.front(), " and ",
-            static_cast<int64_t>(report.missing.size()) - 1,
-            " more of the encoder's tensors: it is of another architecture. Set [backbone] to what "
-            "the file was trained with");
-  }
+  const std::shared_ptr<Encoder> encoder =
+      layers ? new_backbone_of(purpose, *layers) : new_backbone(purpose, nullptr);
+  if (!encoders_.weights.empty()) start_from_weights(*encoder, layers != nullptr);
   return placed(encoder);
+}
+
+std::shared_ptr<Encoder> HostServices::new_backbone_of(std::string_view purpose,
+                                                       LayerFactory& own) {
+  CountedLayers counted(own);
+  const int64_t before = layers_.convolutions();
+  std::shared_ptr<Encoder> encoder = new_backbone(purpose, &counted);
+  const int64_t unheard = counted.convolutions() - (layers_.convolutions() - before);
+  if (unheard > 0 && encoders_.convolution != ops::ConvolutionMode::automatic &&
+      !own.query(kFollowsConvolution) && !std::exchange(convolution_told_, true))
+    say(Severity::warning, "train.convolution = \"" + facts_.convolution + "\" does not reach " +
+                               std::to_string(unheard) +
+                               " convolutions which the method makes itself, unless it follows "
+                               "RunFacts::convolution without saying so");
+  return encoder;
+}
+
+void HostServices::start_from_weights(Encoder& encoder, bool own_layers) {
+  if (!initial_weights_) initial_weights_ = read_weights(encoders_.weights);
+  if (own_layers && !match_weights(encoder, *initial_weights_).complete()) {
+    weights_wait_ = true;
+    return;
+  }
+  try {
+    const WeightReport report = load_weights(encoder, *initial_weights_);
+    if (!std::exchange(weights_told_, true))
+      say(Severity::info, describe(report, encoders_.weights));
+  } catch (const Error& error) {
+    weights_refused_ = encoders_.weights.string() + ": " + error.what();
+    fail(error.code(), weights_refused_);
+  }
+}
+
+void HostServices::give_remaining_weights() {
+  if (!weights_wait_) return;
+  const std::shared_ptr<Encoder> plain = make_backbone("weights", nullptr);
+  auto* const loader = static_cast<EncoderLoader*>(method_.query(EncoderLoader::kId));
+  if (loader) return loader->load_encoder(*plain);
+  weights_refused_ = encoders_.weights.string() +
+                     ": the method gives the backbone layers of its own, whose names are not those "
+                     "of the file, and takes no weights of a plain one (gh::EncoderLoader)";
+  fail(ErrorCode::unsupported, weights_refused_);
 }
 
 std::shared_ptr<Encoder> HostServices::fresh_encoder(std::string_view purpose) {

@@ -6,6 +6,7 @@
 #include "run/run_directory.hpp"
 #include "run/safetensors.hpp"
 #include "train/console.hpp"
+#include "train/counted_layers.hpp"
 #include "train/epoch_metrics.hpp"
 #include "train/memory_budget.hpp"
 
@@ -38,8 +39,7 @@ class HostServices final : public Host {
     std::filesystem::path weights;  // empty: initial weights of the backbone
     bool channels_last = false;
     ops::ConvolutionMode convolution = ops::ConvolutionMode::automatic;
-    bool synced_norm = true;   // batch statistics over all ranks
-    bool all_weights = false;  // the file must have every tensor
+    bool synced_norm = true;  // batch statistics over all ranks
   };
   HostServices(RunFacts facts, SslMethod& method, const Backbone& backbone, Data data,
                EncoderPlan encoders, Ranks& ranks, Console& console);
@@ -47,6 +47,7 @@ class HostServices final : public Host {
   // The trainer's side.
   Progress& progress_now() { return progress_; }
   void set_call(int64_t call) { call_ = call; }  // of step(), within an optimiser step
+  void set_points(int64_t points) { facts_.harmonize_points = points; }  // of the structure
   Ranks& ranks() { return ranks_; }
   EpochMetrics& metrics() { return metrics_; }
   void set_stage_samples(at::Tensor samples) { stage_samples_ = std::move(samples); }
@@ -60,6 +61,11 @@ class HostServices final : public Host {
   void visit_state(State& state);  // what was published and logged
   // Why the networks do not fit into memory; "": they do.
   const std::string& too_large() const { return weighed_->refusal(); }
+  // After SslMethod::build(): hands the weights of the file to an encoder whose layers have other
+  // names than the file, by EncoderLoader.
+  void give_remaining_weights();
+  // Why the file of weights was refused; empty: it was not.
+  const std::string& weights_refused() const { return weights_refused_; }
   // As the backbone makes it, whatever file of weights the recipe names.
   std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose);
 
@@ -67,7 +73,7 @@ class HostServices final : public Host {
   const Progress& progress() const override { return progress_; }
   Random random(std::string_view purpose) const override;
   std::shared_ptr<Encoder> make_backbone(std::string_view purpose, LayerFactory* layers) override;
-  LayerFactory& layers() override { return *layers_; }
+  LayerFactory& layers() override { return layers_; }
   void log(std::string_view name, double value) override { metrics_.add(name, value); }
   void log_tensor(std::string_view name, const at::Tensor& scalar) override {
     metrics_.add(name, scalar);
@@ -92,6 +98,8 @@ class HostServices final : public Host {
 
  private:
   void visit_pictures(State& state);
+  std::shared_ptr<Encoder> new_backbone_of(std::string_view purpose, LayerFactory& own);
+  void start_from_weights(Encoder& encoder, bool own_layers);
   std::shared_ptr<Encoder> new_backbone(std::string_view purpose, LayerFactory* layers);
   std::shared_ptr<Encoder> placed(std::shared_ptr<Encoder> encoder) const;
 
@@ -104,9 +112,13 @@ class HostServices final : public Host {
   Console& console_;
   RunDirectory* directory_ = nullptr;
   std::vector<std::string> said_;  // before there was a directory
-  std::shared_ptr<LayerFactory> layers_;
   std::shared_ptr<WeighedLayers> weighed_;
+  CountedLayers layers_;  // the host's own
+  bool convolution_told_ = false;
   std::optional<TensorFile> initial_weights_;  // of the file, once read
+  bool weights_told_ = false;
+  bool weights_wait_ = false;  // for give_remaining_weights()
+  std::string weights_refused_;
   Progress progress_;
   int64_t call_ = 0;
   EpochMetrics metrics_;

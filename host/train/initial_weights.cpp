@@ -51,6 +51,10 @@ std::string best_prefix(const std::set<std::string>& wanted, const TensorFile& f
   return best == votes.end() ? std::string() : best->first;
 }
 
+std::string first_part(const std::string& name) { return name.substr(0, name.find('.')); }
+
+bool is_counter(const std::string& name) { return name.ends_with("num_batches_tracked"); }
+
 // The first few names, and how many more there are.
 template <class Names>
 std::string some_of(const Names& names) {
@@ -72,52 +76,61 @@ void require_fit(const NamedTensor& own, const at::Tensor& loaded) {
 
 }  // namespace
 
-WeightReport load_weights(Module& encoder, const TensorFile& file) {
-  const std::vector<NamedTensor> own = tensors_of(encoder);
-  std::set<std::string> wanted;
-  for (const NamedTensor& tensor : own) wanted.insert(tensor.name);
+WeightReport match_weights(const Module& encoder, const TensorFile& file) {
+  std::set<std::string> wanted, parts;
+  for (const NamedTensor& tensor : tensors_of(encoder)) {
+    wanted.insert(tensor.name);
+    parts.insert(first_part(tensor.name));
+  }
   WeightReport report;
   report.prefix = best_prefix(wanted, file);
-  if (const auto found = file.metadata.find("inside"); found != file.metadata.end())
-    report.inside = found->second;
-
-  std::map<std::string, at::Tensor> fitting;
+  if (const auto inside = file.metadata.find("inside"); inside != file.metadata.end())
+    report.inside = inside->second;
+  std::set<std::string> found;
   for (const auto& [name, tensor] : file.tensors) {
     const bool prefixed = name.starts_with(report.prefix);
     const std::string inner = prefixed ? name.substr(report.prefix.size()) : std::string();
-    if (prefixed && wanted.count(inner) > 0)
-      fitting.emplace(inner, tensor);
+    if (wanted.count(inner) > 0)
+      found.insert(inner);
+    else if (prefixed && parts.count(first_part(inner)) > 0 && !is_counter(inner))
+      report.foreign.push_back(name);
     else
       report.unexpected.push_back(name);
   }
-  require(!fitting.empty(), ErrorCode::shape,
-          "no tensor of the file belongs to the backbone, which has ", some_of(wanted),
-          "; the file has ", some_of(report.unexpected));
-
-  for (const NamedTensor& tensor : own)
-    if (const auto found = fitting.find(tensor.name); found != fitting.end())
-      require_fit(tensor, found->second);
-  at::NoGradGuard no_grad;
-  for (const NamedTensor& tensor : own) {
-    const auto found = fitting.find(tensor.name);
-    if (found != fitting.end()) {
-      tensor.tensor.detach().copy_(found->second);
-      report.loaded.push_back(tensor.name);
-    } else if (!tensor.name.ends_with("num_batches_tracked")) {
+  for (const NamedTensor& tensor : tensors_of(encoder))
+    if (found.count(tensor.name) > 0)
+      report.found.push_back(tensor.name);
+    else if (!is_counter(tensor.name))
       report.missing.push_back(tensor.name);
-    }
-  }
+  return report;
+}
+
+WeightReport load_weights(Module& encoder, const TensorFile& file) {
+  WeightReport report = match_weights(encoder, file);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : file.tensors) names.push_back(name);
+  require(!report.found.empty(), ErrorCode::shape,
+          "no tensor of the file belongs to the backbone, which has ", some_of(report.missing),
+          "; the file has ", some_of(names));
+  const auto in_file = [&](const std::string& name) { return file.at(report.prefix + name); };
+  std::map<std::string, at::Tensor> own;
+  for (const NamedTensor& tensor : tensors_of(encoder)) own.emplace(tensor.name, tensor.tensor);
+  for (const std::string& name : report.found) require_fit({name, own.at(name)}, in_file(name));
+  require(report.complete(), ErrorCode::shape, "the file is of another architecture: of the ",
+          report.found.size() + report.missing.size(), " tensors of the backbone it lacks ",
+          some_of(report.missing), "; of the same parts it also has ", some_of(report.foreign),
+          ". Set [backbone] to what the file was trained with");
+  at::NoGradGuard no_grad;
+  for (const std::string& name : report.found) own.at(name).detach().copy_(in_file(name));
   return report;
 }
 
 std::string describe(const WeightReport& report, const std::filesystem::path& file) {
   std::ostringstream out;
-  out << "weights: " << report.loaded.size() << " of "
-      << report.loaded.size() + report.missing.size() << " tensors from " << file.string();
+  out << "weights: " << report.found.size() << " of " << report.found.size() + report.missing.size()
+      << " tensors from " << file.string();
   if (!report.inside.empty()) out << ", inside " << report.inside;
   if (!report.prefix.empty()) out << ", under " << report.prefix << "*";
-  if (!report.missing.empty())
-    out << "\nnot in the file, left at their initial values: " << some_of(report.missing);
   if (!report.unexpected.empty()) out << "\nin the file, not used: " << some_of(report.unexpected);
   return out.str();
 }

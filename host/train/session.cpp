@@ -1,10 +1,12 @@
 #include "train/session.hpp"
 
 #include "data/known_sets.hpp"
+#include "data/targets.hpp"
 #include "harmonize/certificate.hpp"
 #include "harmonize/given_prior.hpp"
 #include "ranks/launch.hpp"
 #include "ranks/ranks.hpp"
+#include "recipe/placed_complaints.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
@@ -18,6 +20,8 @@
 #include "train/export.hpp"
 #include "train/interrupt.hpp"
 #include "train/last_batch.hpp"
+#include "train/open_data.hpp"
+#include "train/preflight.hpp"
 #include "train/run_identity.hpp"
 #include "train/same_run.hpp"
 #include "train/same_start.hpp"
@@ -43,7 +47,8 @@
 namespace gh::host {
 namespace {
 
-RunFacts make_facts(const TrainPlan& plan, const SampleSet& data, bool with_labels) {
+RunFacts make_facts(const Recipe& recipe, const TrainPlan& plan, const SampleSet& data,
+                    bool with_labels) {
   RunFacts facts;
   facts.accumulate = plan.accumulate;
   facts.world = plan.world;
@@ -58,6 +63,13 @@ RunFacts make_facts(const TrainPlan& plan, const SampleSet& data, bool with_labe
     facts.view_shapes.push_back(plan.views.shape_of(v, data.vector_shape()));
   if (plan.views.reads_weights()) facts.per_sample = {"strength"};
   facts.harmonized = plan.harmonize.has_value();
+  if (facts.harmonized) {
+    facts.harmonize_mode = recipe.text("harmonize.mode");
+    facts.harmonize_apply = recipe.text("harmonize.apply");
+  }
+  facts.drop_last = plan.drop_last;
+  facts.sync_norm = recipe.boolean("ranks.sync_norm");
+  facts.convolution = recipe.text("train.convolution");
   if (const at::Tensor counts = with_labels ? data.class_counts() : at::Tensor(); counts.defined())
     facts.class_counts.assign(counts.data_ptr<int64_t>(),
                               counts.data_ptr<int64_t>() + counts.numel());
@@ -94,9 +106,11 @@ struct Process {
   std::unique_ptr<Ranks> ranks;
   Console console;
   std::optional<BusyWatch> busy_watch;
+  bool hears_data = true;  // what data sets say while they open is told
 
-  Process(const Recipe& recipe, bool alone)
-      : device(choose_device(recipe.text("train.device"), launch.local_rank)),
+  // `here` in place of the recipe's device, for what computes next to nothing.
+  Process(const Recipe& recipe, bool alone, std::optional<at::Device> here = {})
+      : device(here ? *here : choose_device(recipe.text("train.device"), launch.local_rank)),
         console(launch.rank > 0) {
     if (alone) launch = {};
     at::set_num_threads(choose_threads(recipe.integer("train.threads"), launch.local_world));
@@ -130,9 +144,12 @@ void record_failure(RunDirectory& directory, RunStatus& status, const char* what
 class Session {
  public:
   // `run` is where checkpoints to start from may lie; empty: nowhere. `encoder` is a file with all
-  // of the encoder's weights, and nothing of what follows it; empty: none.
+  // of the encoder's weights, and nothing of what follows it; empty: none. `evaluates`: [[eval]]
+  // will be asked, so what evaluators need has to be there.
+  enum class Evaluates { yes, no };
   Session(const Recipe& recipe, Registry& registry, Process& process,
-          const std::filesystem::path& run, const std::filesystem::path& encoder = {})
+          const std::filesystem::path& run, Evaluates evaluates,
+          const std::filesystem::path& encoder = {})
       : recipe_(recipe),
         registry_(registry),
         process_(process),
@@ -140,18 +157,17 @@ class Session {
         encoder_only_(!encoder.empty()),
         plan_(plan_for(recipe, process, run, encoder)),
         components_(make_components(recipe, registry)),
-        train_(call_component(components_.dataset.name, "open",
-                              [this] {
-                                return SampleSet::open(*components_.dataset, "train", plan_.seed,
-                                                       plan_.long_tail);
-                              })),
-        splits_(*components_.dataset, plan_.seed, train_),
+        train_(open_samples(recipe, plan_, components_.dataset, "train",
+                            plan_.loader.skip_unreadable, listener())),
+        splits_(*components_.dataset, plan_.seed, train_, plan_.loader.skip_unreadable, listener()),
         host_(facts_for_rank(), *components_.method, *components_.backbone,
               {train_, plan_.views, plan_.plain_views, plan_.loader},
               {plan_.weights, plan_.channels_last, plan_.convolution,
-               recipe.boolean("ranks.sync_norm"), encoder_only_},
+               recipe.boolean("ranks.sync_norm")},
               *process.ranks, console_) {
-    build();
+    listening_ = &host_;
+    for (const auto& [severity, text] : notices_) host_.say(severity, text);
+    build(evaluates);
   }
 
   RunOutcome run(const RunOptions& options) {
@@ -333,24 +349,34 @@ class Session {
   }
 
   RunFacts facts_for_rank() const {
-    RunFacts facts = make_facts(plan_, train_, components_.method.sees_labels);
+    RunFacts facts = make_facts(recipe_, plan_, train_, components_.method.sees_labels);
     facts.rank = process_.ranks->rank();
     return facts;
   }
 
+  // Takes what data sets say, also before there is a host to tell it.
+  Say listener() {
+    if (!process_.hears_data) return {};
+    return [this](Severity severity, std::string_view text) {
+      if (listening_)
+        listening_->say(severity, text);
+      else
+        notices_.emplace_back(severity, text);
+    };
+  }
+
   // Networks and points; every component's complaints at once.
-  void build() {
+  void build(Evaluates evaluates) {
     require_same_samples(*process_.ranks, train_);
     Diagnostics problems;
-    const auto complaints = [&](const std::string& path) {
-      return RecipeComplaints(recipe_, path, problems);
-    };
     check_views(recipe_, plan_, train_, problems);
-    auto backbone_complaints = complaints("backbone");
+    PlacedComplaints backbone(recipe_, recipe_.slot("backbone"), problems);
     for (const std::vector<int64_t>& shape : host_.facts().view_shapes)
-      components_.backbone.ask("check", &Backbone::check, shape, backbone_complaints);
-    auto method_complaints = complaints("method");
-    components_.method.ask("check", &SslMethod::check, host_.facts(), method_complaints);
+      components_.backbone.ask("check", &Backbone::check, shape, backbone);
+    PlacedComplaints method(recipe_, recipe_.slot("method"), problems);
+    components_.method.ask("check", &SslMethod::check, host_.facts(), method);
+    if (!problems.has_errors())
+      check_method(recipe_, plan_, components_.method, host_.facts(), problems);
     if (problems.has_errors()) throw RecipeRefused(problems);
 
     stages_ = plan_stages(components_.method, host_.facts());
@@ -358,18 +384,31 @@ class Session {
     build_networks(problems);
     const int64_t width = components_.method.ask("embedding_width", &SslMethod::embedding_width);
     if (components_.structure) build_harmonizer(width, problems);
-    evaluations().check(width, problems);
+    if (evaluates == Evaluates::yes) check_evaluators(width, problems);
     if (problems.has_errors()) throw RecipeRefused(problems);
+    if (std::string warnings = problems.text(); !warnings.empty()) {
+      warnings.pop_back();                  // the end of its last line
+      host_.say(Severity::info, warnings);  // they say themselves what they are
+    }
   }
 
-  void build_networks(Diagnostics& problems) {
-    try {
-      components_.method.ask("build", &SslMethod::build, host_);
-    } catch (const Error&) {
-      if (host_.too_large().empty()) throw;
+  void check_evaluators(int64_t width, Diagnostics& problems) try {
+    evaluations().check(width, problems);
+  } catch (const DataRefused& refused) {
+    throw RecipeRefused(recipe_, refused.key(), refused.what());
+  }
+
+  void build_networks(Diagnostics& problems) try {
+    components_.method.ask("build", &SslMethod::build, host_);
+    call_component(components_.method.name, "load_encoder",
+                   [&] { host_.give_remaining_weights(); });
+  } catch (const Error&) {
+    if (!host_.too_large().empty()) {
       problems.error(locate(recipe_.resolved, "backbone.id"), "backbone", host_.too_large());
       throw RecipeRefused(problems);
     }
+    if (host_.weights_refused().empty() || encoder_only_) throw;
+    throw RecipeRefused(recipe_, "backbone.weights", host_.weights_refused());
   }
 
   // Components draw from keyed streams; an operator that still asks LibTorch's global
@@ -383,7 +422,7 @@ class Session {
   }
 
   void build_harmonizer(int64_t width, Diagnostics& problems) {
-    RecipeComplaints structure(recipe_, "harmonize.structure", problems);
+    PlacedComplaints structure(recipe_, recipe_.slot("harmonize.structure"), problems);
     components_.structure.ask("check", &Structure::check, width, structure);
     if (problems.has_errors()) return;
     at::Tensor points = components_.structure.ask(
@@ -400,8 +439,9 @@ class Session {
         .points = points.size(0), .width = width, .batch = rows, .samples = train_.size()};
     if (components_.allocator.sees_labels && train_.class_counts().defined())
       facts.classes = train_.class_counts().size(0);
-    RecipeComplaints allocator(recipe_, "harmonize.allocator", problems);
-    components_.allocator.ask("check", &Allocator::check, facts, allocator);
+    facts.differentiable = plan_.harmonize->targets == HarmonizePlan::Targets::joint;
+    check_allocator(recipe_, components_.allocator, facts, problems);
+    host_.set_points(facts.points);
 
     HarmonizePlan plan = *plan_.harmonize;
     plan.learnable = components_.structure.ask("learnable", &Structure::learnable);
@@ -601,6 +641,8 @@ class Session {
   bool encoder_only_;
   TrainPlan plan_;
   Components components_;
+  std::vector<std::pair<Severity, std::string>> notices_;  // said before there was a host
+  Host* listening_ = nullptr;
   SampleSet train_;
   SplitStore splits_;
   HostServices host_;
@@ -616,15 +658,24 @@ RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions
   require_same_start(*process.ranks, recipe, registry, process.device,
                      {{"command", options.resume ? "run --resume" : "run"}});
   const RunOutcome outcome =
-      Session(recipe, registry, process, run_to_resume(options, recipe.text("name"))).run(options);
+      Session(recipe, registry, process, run_to_resume(options, recipe.text("name")),
+              Session::Evaluates::yes)
+          .run(options);
   process.ranks->leave();
   return outcome;
+}
+
+void check_with_data(const Recipe& recipe, Registry& registry) {
+  Process process(recipe, true, at::kCPU);
+  process.hears_data = false;  // whoever looked at the data before has heard it
+  const Session session(recipe, registry, process, {}, Session::Evaluates::yes);
 }
 
 std::string export_run(const Recipe& recipe, Registry& registry, const std::filesystem::path& run,
                        Which which, const std::filesystem::path& out) {
   Process process(recipe, true);
-  return Session(recipe, registry, process, run).export_encoder_of(run, which, out);
+  return Session(recipe, registry, process, run, Session::Evaluates::no)
+      .export_encoder_of(run, which, out);
 }
 
 RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOptions& options) {
@@ -633,7 +684,8 @@ RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOpti
                      {{"command", options.which == Which::best ? "eval --best" : "eval"},
                       {"--weights", options.weights.empty() ? "no" : "yes"}});
   const RunOutcome outcome =
-      Session(recipe, registry, process, options.run, options.weights).evaluate_afterwards(options);
+      Session(recipe, registry, process, options.run, Session::Evaluates::yes, options.weights)
+          .evaluate_afterwards(options);
   process.ranks->leave();
   return outcome;
 }
@@ -641,7 +693,7 @@ RunOutcome evaluate_run(const Recipe& recipe, Registry& registry, const EvalOpti
 ReplayOutcome replay_run(const Recipe& recipe, Registry& registry,
                          const std::filesystem::path& run) {
   Process process(recipe, true);
-  return Session(recipe, registry, process, run).replay(run);
+  return Session(recipe, registry, process, run, Session::Evaluates::no).replay(run);
 }
 
 }  // namespace gh::host

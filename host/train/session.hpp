@@ -24,6 +24,10 @@ struct RunOutcome {
   bool first = true;                     // this rank speaks for the run
 };
 
+// Opens the data and asks every component what it has against this recipe and these data, as
+// run_recipe() does before it trains. Throws as it does; trains and writes nothing.
+void check_with_data(const Recipe& recipe, Registry& registry);
+
 // Throws RecipeRefused when components cannot work together, gh::Error otherwise. From the moment
 // the run directory exists, whatever is thrown has been written into it first.
 RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions& options);

@@ -5,6 +5,7 @@
 #include "train/autocast.hpp"
 #include "train/gradient_norm.hpp"
 #include "train/last_batch.hpp"
+#include "train/preflight.hpp"
 #include "train/state_archive.hpp"
 
 #include "gh/error.hpp"
@@ -80,9 +81,11 @@ class Trainer::StepRun final : public Step, public Projection {
   }
   void end_call() const {
     require(called_, ErrorCode::internal, "the method's step() never called backward()");
-    require(projected_ || !projects(), ErrorCode::unsupported,
-            "the method never asked for project(), so harmonize.apply = \"projector\" would change "
-            "nothing");
+    if (projects() && !projected_)  // in the warm-up, too: before anything was trained in vain
+      throw RecipeRefused(trainer_.parts_.recipe, "harmonize.apply",
+                          trainer_.parts_.method.name +
+                              " never compares what GH makes of its embeddings (Step::project()), "
+                              "so \"projector\" would change nothing; use \"loss\"");
   }
 
   void backward(const at::Tensor& loss) override {
@@ -141,7 +144,8 @@ class Trainer::StepRun final : public Step, public Projection {
 
  private:
   bool projects() const {
-    return trainer_.parts_.harmonizer && trainer_.parts_.harmonizer->projects(epoch());
+    return trainer_.parts_.harmonizer &&
+           trainer_.parts_.plan.harmonize->apply == HarmonizePlan::Apply::projector;
   }
   int64_t epoch() const { return trainer_.position_.epochs; }  // of the stage: GH counts these
 
@@ -421,6 +425,11 @@ void Trainer::end_epoch(double rate, const Pace& pace) {
     parts_.host.say(Severity::warning,
                     "[views] has boosted operations, but the method publishes no \"strength\": "
                     "every sample has weight 0");
+  if (stage_now_ == 0 && position_.epochs == 0 && !reported_by_host(parts_.plan) &&
+      std::isnan(parts_.host.metrics().mean(parts_.plan.best_metric)))
+    parts_.host.say(Severity::warning, "nothing reported \"" + parts_.plan.best_metric +
+                                           "\" (checkpoint.metric) in the first epoch; no "
+                                           "checkpoint is the best by it");
   std::optional<SurrogateStatistics> surrogates;
   if (parts_.harmonizer) surrogates = parts_.harmonizer->end_epoch(position_.epochs);
   parts_.host.metrics().reduce(parts_.host.ranks());

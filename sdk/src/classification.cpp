@@ -2,6 +2,7 @@
 
 #include "gh/class_groups.hpp"
 #include "gh/plot.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/sort.h>
 #include <ATen/ops/tensor.h>
@@ -255,13 +256,24 @@ ClassificationSettings read_classification(const Params& params) {
 
 void check_classification(const ClassificationSettings& settings, const EvalFacts& facts,
                           Complaints& out) {
-  if (!facts.class_targets) out.add(".data", "this evaluator needs class labels");
-  if (std::find(facts.splits.begin(), facts.splits.end(), settings.split) == facts.splits.end()) {
-    std::string names;
-    for (const std::string& split : facts.splits) names += (names.empty() ? "" : ", ") + split;
-    out.add("split", "the data set has no split '" + settings.split + "'; it has " + names);
+  check_groups(facts, settings.groups, "groups", out);
+  if (!facts.class_targets) {
+    out.add(".data", "this evaluator needs class labels");
+    check_split(facts, settings.split, "split", out);
+    return;
   }
-  check_class_groups(settings.groups, "groups", out);
+  if (!check_labelled_split(facts, settings.split, "split", out) || settings.leave_out) return;
+  const std::vector<int64_t>* const tested = class_counts_of(facts, settings.split);
+  const std::vector<int64_t>* const trained = class_counts_of(facts, "train");
+  if (!tested || !trained) return;
+  const auto present =
+      std::count_if(tested->begin(), tested->end(), [](int64_t n) { return n > 0; });
+  const auto missing = static_cast<int64_t>(trained->size()) - present;
+  if (missing > 0)
+    out.add("split", std::to_string(missing) + " of " + std::to_string(trained->size()) +
+                         " classes have no sample in split '" + settings.split +
+                         "': averages over classes would not mean what they say. Choose another "
+                         "split, or set missing = \"leave-out\" to average over the others");
 }
 
 at::Tensor ranked_classes(const at::Tensor& scores) {

@@ -21,15 +21,21 @@ struct FakeSet : Dataset {
   int64_t classes = 3;
   std::vector<int64_t> shape = {};
   std::function<void(int64_t, SampleSink&)> give;
+  TargetKind kind = TargetKind::classes;
+  at::Tensor given_targets = {};  // in place of the labels
+  std::vector<std::string> names = {};
 
   class FakeSplit final : public Split {
    public:
     explicit FakeSplit(const FakeSet& set) : set_(set) {}
     int64_t size() const override { return set_.size; }
-    TargetKind target_kind() const override { return TargetKind::classes; }
+    TargetKind target_kind() const override { return set_.kind; }
     at::Tensor targets() const override {
+      if (set_.given_targets.defined() || set_.kind != TargetKind::classes)
+        return set_.given_targets;
       return at::arange(set_.size, at::kLong).remainder(set_.classes);
     }
+    std::vector<std::string> class_names() const override { return set_.names; }
     std::vector<int64_t> sample_shape() const override { return set_.shape; }
     void read(int64_t index, SampleSink& sink) const override { set_.give(index, sink); }
     std::string fingerprint() const override { return "fake"; }

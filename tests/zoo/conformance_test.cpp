@@ -65,6 +65,16 @@ TEST_CASE("every broken contract is found") {
   CHECK_THAT(found, Contains("evaluator/zoo_thrower: check: threw internal: tantrum"));
 }
 
+TEST_CASE("what a component declares is held against what it does") {
+  const PluginReport report = inspect_in_child({}, animal("odd").string(), InspectDepth::check);
+  INFO(report.text);
+  const std::string found = joined(report.violations);
+  CHECK_THAT(found, Contains("ssl/zoo_boaster: step 0: answers query(kProjects)"));
+  for (const std::string& line : report.violations) CHECK_THAT(line, Contains("zoo_boaster"));
+  CHECK_THAT(joined(report.remarks),
+             Contains("allocator/zoo_blunt: assign, differentiable: refuses only while training"));
+}
+
 TEST_CASE("a component that kills the process is named, and this process lives") {
   const PluginReport report =
       inspect_in_child({}, animal("create_segfaults").string(), InspectDepth::check);

@@ -11,6 +11,13 @@ class Argmax final : public gh::Allocator {
  public:
   explicit Argmax(const gh::Params&) {}
 
+  void check(const gh::AllocatorFacts& facts, gh::Complaints& out) const override {
+    if (facts.differentiable)
+      out.add(".harmonize.targets",
+              "argmax gives targets without gradient: \"joint\" needs another allocator, such as "
+              "sinkhorn");
+  }
+
   at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport&) override {
     gh::require(!request.differentiable, gh::ErrorCode::unsupported,
                 "argmax gives targets without gradient");

@@ -35,6 +35,10 @@ class KMeans final : public gh::Allocator {
       out.add(".harmonize.structure",
               "K-means needs a sample for each of the " + std::to_string(facts.points) +
                   " points, the training set has " + std::to_string(facts.samples));
+    if (facts.differentiable)
+      out.add(".harmonize.targets",
+              "kmeans gives targets without gradient: \"joint\" needs another allocator, such as "
+              "sinkhorn");
   }
 
   int64_t fit_every() const override { return every_; }

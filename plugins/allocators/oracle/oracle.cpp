@@ -20,6 +20,10 @@ class Oracle final : public gh::Allocator {
       out.add(".harmonize.structure",
               "the oracle needs a point for each of the " + std::to_string(facts.classes) +
                   " classes, the structure has " + std::to_string(facts.points));
+    if (facts.differentiable)
+      out.add(".harmonize.targets",
+              "oracle gives targets without gradient: \"joint\" needs another allocator, such as "
+              "sinkhorn");
   }
 
   at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport&) override {

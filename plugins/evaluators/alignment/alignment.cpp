@@ -3,6 +3,7 @@
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
 #include "gh/interrupt.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/mm.h>
 #include <ATen/ops/tensor.h>
@@ -58,9 +59,8 @@ class Alignment final : public gh::Evaluator {
         t_(params.real("t")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end())
-      out.add("split", "the data set has no split '" + split_ + "'");
-    gh::check_class_groups(groups_, "groups", out);
+    gh::check_split(facts, split_, "split", out);
+    gh::check_groups(facts, groups_, "groups", out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
@@ -75,7 +75,8 @@ class Alignment final : public gh::Evaluator {
                       "log of the mean of exp(−" + short_number(t_) +
                           "·|x − y|²) over pairs of different samples, one view each" + of +
                           "; 0: all in one place, lower is more even");
-    if (const at::Tensor counts = evaluation.class_counts(); counts.defined())
+    if (const at::Tensor counts = evaluation.class_counts();
+        counts.defined() && first.targets.defined())
       report_groups(evaluation, gh::class_groups(groups_, counts), first.targets, apart, x);
   }
 

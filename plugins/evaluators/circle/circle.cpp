@@ -3,6 +3,7 @@
 // class take the circle.
 #include "gh/component.hpp"
 #include "gh/plot.hpp"
+#include "gh/split_checks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -131,9 +132,10 @@ class Circle final : public gh::Evaluator {
     if (facts.embedding_width != 2)
       out.add(".method", "the circle evaluator draws embeddings of width 2, this method gives " +
                              std::to_string(facts.embedding_width));
-    if (!facts.class_targets) out.add(".data", "the circle evaluator needs class labels");
-    if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end())
-      out.add("split", "the data set has no split '" + std::string(split_) + "'");
+    if (!facts.class_targets)
+      out.add(".data", "the circle evaluator needs class labels");
+    else
+      gh::check_labelled_split(facts, split_, "split", out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {

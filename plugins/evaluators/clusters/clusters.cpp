@@ -4,6 +4,7 @@
 #include "gh/component.hpp"
 #include "gh/ops/agreement.hpp"
 #include "gh/ops/kmeans.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/argmax.h>
 
@@ -74,10 +75,20 @@ class Clusters final : public gh::Evaluator {
         iterations_(params.integer("iterations")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    if (!facts.class_targets) out.add(".data", "clusters are compared with class labels");
-    if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end())
-      out.add("split", "the data set has no split '" + split_ + "'");
-    gh::check_class_groups(groups_, "groups", out);
+    gh::check_groups(facts, groups_, "groups", out);
+    if (!facts.class_targets) return out.add(".data", "clusters are compared with class labels");
+    if (!gh::check_labelled_split(facts, split_, "split", out)) return;
+    const gh::SplitFacts* const known = gh::facts_of(facts, split_);
+    if (!known) return;
+    if (structure_) {
+      if (facts.harmonize_points == 0)
+        out.add("source", "\"structure\" needs the table [harmonize], which is absent");
+      return;
+    }
+    const int64_t clusters = points_ ? points_ : std::max<int64_t>(known->classes, 1);
+    if (clusters > known->samples)
+      out.add("points", "expected at most the " + std::to_string(known->samples) +
+                            " samples of split '" + split_ + "', got " + std::to_string(clusters));
   }
 
   void evaluate(gh::Evaluation& evaluation) override {

@@ -3,6 +3,7 @@
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
 #include "gh/plot.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/linalg_eigvalsh.h>
 #include <ATen/ops/mm.h>
@@ -69,9 +70,8 @@ class EffectiveRank final : public gh::Evaluator {
         level_name_(params.text("level")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end())
-      out.add("split", "the data set has no split '" + split_ + "'");
-    gh::check_class_groups(groups_, "groups", out);
+    gh::check_split(facts, split_, "split", out);
+    gh::check_groups(facts, groups_, "groups", out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
@@ -87,7 +87,8 @@ class EffectiveRank final : public gh::Evaluator {
     evaluation.metric("participation_ratio", participation_ratio(all),
                       "(Σλ)²/Σλ² of the variances λ along principal axes," + of);
     plot.add(spectrum("all", all));
-    if (const at::Tensor counts = evaluation.class_counts(); counts.defined())
+    if (const at::Tensor counts = evaluation.class_counts();
+        counts.defined() && features.targets.defined())
       for (const gh::ClassGroups groups = gh::class_groups(groups_, counts);
            const gh::ClassGroup& group : groups.groups)
         report_group(evaluation, group, groups.definition, features, plot);

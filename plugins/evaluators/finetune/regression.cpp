@@ -3,6 +3,7 @@
 #include "shot_errors.hpp"
 
 #include "gh/plot.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/l1_loss.h>
 
@@ -37,6 +38,14 @@ Units standard_units(const at::Tensor& targets) {
 
 at::Tensor numbers(const Predictions& found, const Units& units) {
   return found.outputs.squeeze(1).to(at::kDouble).mul(units.scale).add(units.shift).contiguous();
+}
+
+void check_targets(const char* key, const std::string& split, const gh::EvalFacts& facts,
+                   gh::Complaints& out) {
+  if (!gh::check_split(facts, split, key, out) || !facts.real_targets) return;
+  const gh::SplitFacts* const known = gh::facts_of(facts, split);
+  if (known && known->targets != gh::TargetKind::real)
+    out.add(key, "split '" + split + "' has no real targets, which are needed here");
 }
 
 void write_errors(gh::Evaluation& evaluation, const ShotErrors& errors, const std::string& words) {
@@ -107,8 +116,9 @@ Regression::Regression(const gh::Params& params)
 
 void Regression::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
   if (!facts.real_targets) out.add(".data", "regression needs real targets, one a sample");
-  check_split("split", split_, facts, out);
-  if (!validation_.empty()) check_split("validation", validation_, facts, out);
+  check_targets("split", split_, facts, out);
+  if (!validation_.empty()) check_targets("validation", validation_, facts, out);
+  check_targets("train_split", tuning_.train_split, facts, out);
   check_tuning(tuning_, facts, out);
   gh::check_class_groups(groups_, "groups", out);
   if (groups_.find("lists") != groups_.npos)

@@ -54,16 +54,7 @@ TuningSettings read_tuning(const gh::Params& params) {
           .train_views = std::string(params.text("train_views"))};
 }
 
-void check_split(const char* key, const std::string& split, const gh::EvalFacts& facts,
-                 gh::Complaints& out) {
-  if (std::find(facts.splits.begin(), facts.splits.end(), split) != facts.splits.end()) return;
-  std::string names;
-  for (const std::string& name : facts.splits) names += (names.empty() ? "" : ", ") + name;
-  out.add(key, "the data set has no split '" + split + "'; it has " + names);
-}
-
 void check_tuning(const TuningSettings& settings, const gh::EvalFacts& facts, gh::Complaints& out) {
-  check_split("train_split", settings.train_split, facts, out);
   if (!settings.train_views.starts_with("probe-")) return;
   const int64_t side = settings.train_views == "probe-32" ? 32 : 224;
   if (facts.sample_shape.size() != 3 || facts.sample_shape[1] != side)

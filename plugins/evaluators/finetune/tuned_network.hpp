@@ -30,9 +30,8 @@ struct TuningSettings {
 };
 
 TuningSettings read_tuning(const gh::Params& params);
+// Whether train_views fit; the split is the evaluator's to check, who knows its targets.
 void check_tuning(const TuningSettings& settings, const gh::EvalFacts& facts, gh::Complaints& out);
-void check_split(const char* key, const std::string& split, const gh::EvalFacts& facts,
-                 gh::Complaints& out);
 
 class TunedNetwork {
  public:

@@ -3,6 +3,7 @@
 // majority.
 #include "gh/component.hpp"
 #include "gh/ops/nearest.hpp"
+#include "gh/split_checks.hpp"
 #include "neighbours.hpp"
 #include "votes.hpp"
 
@@ -46,8 +47,11 @@ class Knn final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_classification(settings_, facts, out);
-    if (std::find(facts.splits.begin(), facts.splits.end(), bank_) == facts.splits.end())
-      out.add("bank", "the data set has no split '" + bank_ + "'");
+    if (!facts.class_targets || !gh::check_labelled_split(facts, bank_, "bank", out)) return;
+    const int64_t rows = gh::count_training_samples(facts, bank_, shots_, list_, "list", out);
+    if (rows >= 0 && k_ > rows)
+      out.add("k", "expected at most the " + std::to_string(rows) + " samples of the bank, got " +
+                       std::to_string(k_));
   }
 
   void evaluate(gh::Evaluation& evaluation) override {

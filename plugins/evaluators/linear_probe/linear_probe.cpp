@@ -6,6 +6,7 @@
 #include "gh/classification.hpp"
 #include "gh/component.hpp"
 #include "gh/ops/linear_classifier.hpp"
+#include "gh/split_checks.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -85,8 +86,8 @@ class LinearProbe final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_classification(settings_, facts, out);
-    if (std::find(facts.splits.begin(), facts.splits.end(), train_split_) == facts.splits.end())
-      out.add("train_split", "the data set has no split '" + train_split_ + "'");
+    if (facts.class_targets && gh::check_labelled_split(facts, train_split_, "train_split", out))
+      gh::count_training_samples(facts, train_split_, shots_, list_, "list", out);
     if (train_split_ == settings_.split)
       out.add("train_split", "the probe would learn from the samples that it is tested on");
     if (shots_ > 0 && !list_.empty())

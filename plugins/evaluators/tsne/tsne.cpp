@@ -8,6 +8,7 @@
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
 #include "gh/plot.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
@@ -18,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace {
@@ -110,6 +112,7 @@ class Tsne final : public gh::Evaluator {
   void evaluate(gh::Evaluation& evaluation) override;
 
  private:
+  void check_perplexity(std::vector<int64_t> counts, gh::Complaints& out) const;
   std::vector<int64_t> chosen_labels(gh::Evaluation& evaluation, const gh::ClassGroups& groups,
                                      const std::vector<int64_t>& samples) const;
   std::vector<ShownClass> choose(gh::Evaluation& evaluation, at::Tensor& positions) const;
@@ -145,13 +148,47 @@ void Tsne::validate(const gh::Params& params, gh::Complaints& out) {
 }
 
 void Tsne::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
-  if (!facts.class_targets) out.add(".data", "the map shows classes: tsne needs class labels");
-  if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end()) {
-    std::string names;
-    for (const std::string& name : facts.splits) names += (names.empty() ? "" : ", ") + name;
-    out.add("split", "the data set has no split '" + split_ + "'; it has " + names);
+  gh::check_groups(facts, groups_, "groups", out);
+  if (!facts.class_targets)
+    return out.add(".data", "the map shows classes: tsne needs class labels");
+  if (!gh::check_labelled_split(facts, split_, "split", out)) return;
+  const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
+  if (!counts) return;
+  for (const int64_t c : classes_) {
+    const bool known = c < static_cast<int64_t>(counts->size());
+    if (!known)
+      out.add("classes", "there is no class " + std::to_string(c) + "; labels go from 0 to " +
+                             std::to_string(counts->size() - 1));
+    else if ((*counts)[static_cast<std::size_t>(c)] == 0)
+      out.add("classes", "class " + std::to_string(c) + " has no sample in split '" + split_ + "'");
+    if (!known) return;
   }
-  gh::check_class_groups(groups_, "groups", out);
+  check_perplexity(*counts, out);
+}
+
+// Which classes are drawn is decided later: too few samples whatever is drawn is a complaint, too
+// few of the smallest ones a warning.
+void Tsne::check_perplexity(std::vector<int64_t> counts, gh::Complaints& out) const {
+  int64_t least = 0, most = 0;
+  if (classes_.empty()) {
+    std::erase(counts, 0);
+    std::sort(counts.begin(), counts.end());
+    const auto shown = static_cast<std::ptrdiff_t>(
+        std::min<std::size_t>(static_cast<std::size_t>(head_ + tail_), counts.size()));
+    least = std::accumulate(counts.begin(), counts.begin() + shown, int64_t{0});
+    most = std::accumulate(counts.end() - shown, counts.end(), int64_t{0});
+  }
+  for (const int64_t c : classes_) least += counts[static_cast<std::size_t>(c)];
+  least = std::min(least, samples_);
+  most = classes_.empty() ? std::min(most, samples_) : least;
+  const auto words = [&](int64_t n) {
+    return "at most (samples − 1)/3 of what is shown, which is " + fixed(largest_perplexity(n)) +
+           " with " + std::to_string(n) + " samples; got " + fixed(perplexity_);
+  };
+  if (perplexity_ > largest_perplexity(most))
+    out.add("perplexity", words(most));
+  else if (perplexity_ > largest_perplexity(least))
+    gh::warn(out, "perplexity", words(least) + ". That many there are if small classes are drawn");
 }
 
 std::vector<int64_t> Tsne::chosen_labels(gh::Evaluation& evaluation, const gh::ClassGroups& groups,

@@ -2,6 +2,7 @@
 // mean distance between two class means, and U_k, that to the k nearest.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/split_checks.hpp"
 
 #include <ATen/ops/zeros.h>
 
@@ -88,10 +89,19 @@ class Uniformity final : public gh::Evaluator {
         unit_(params.text("normalize") == "unit") {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    if (!facts.class_targets) out.add(".data", "class means need class labels");
-    if (std::find(facts.splits.begin(), facts.splits.end(), split_) == facts.splits.end())
-      out.add("split", "the data set has no split '" + split_ + "'");
-    gh::check_class_groups(groups_, "groups", out);
+    gh::check_groups(facts, groups_, "groups", out);
+    if (!facts.class_targets) return out.add(".data", "class means need class labels");
+    if (!gh::check_labelled_split(facts, split_, "split", out)) return;
+    const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
+    if (!counts) return;
+    const auto present =
+        std::count_if(counts->begin(), counts->end(), [](int64_t n) { return n > 0; });
+    if (present < 2)
+      out.add("split", "split '" + split_ + "' has samples of " + std::to_string(present) +
+                           " classes; distances need two");
+    else if (k_ >= present)
+      out.add("k", "expected less than the " + std::to_string(present) + " classes of split '" +
+                       split_ + "', got " + std::to_string(k_));
   }
 
   void evaluate(gh::Evaluation& evaluation) override {

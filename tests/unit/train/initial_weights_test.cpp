@@ -70,8 +70,8 @@ TEST_CASE("weights are loaded under any prefix, and heads are reported") {
     file.tensors.emplace_back("projector.0.weight", at::zeros({2, 2}));
     const WeightReport report = load_weights(encoder, file);
     CHECK(report.prefix == prefix);
-    CHECK(report.loaded.size() == 8);
-    CHECK(report.missing.empty());
+    CHECK(report.found.size() == 8);
+    CHECK(report.complete());
     CHECK(report.unexpected ==
           std::vector<std::string>{std::string(prefix) + "fc.weight", "projector.0.weight"});
     check_filled(encoder, 2);
@@ -97,17 +97,45 @@ TEST_CASE("other dtypes and strides are converted, parameters stay what they are
   SmallEncoder encoder;
   const at::Tensor own = encoder.parameters().front().tensor;
   TensorFile file;
-  const at::Tensor values = at::full({4, 3, 3, 3}, 0.5, at::kHalf);
-  file.tensors.emplace_back("conv1.weight", values.transpose(2, 3));
-  const WeightReport report = load_weights(encoder, file);
+  fill(file, encoder, "", 1);
+  REQUIRE(file.tensors[0].first == "conv1.weight");
+  file.tensors[0].second = at::full({4, 3, 3, 3}, 0.5, at::kHalf).transpose(2, 3);
+  load_weights(encoder, file);
   CHECK(own.eq(0.5).all().item<bool>());
   CHECK(own.scalar_type() == at::kFloat);
   CHECK(own.requires_grad());
   CHECK(own.is_leaf());
+}
+
+TEST_CASE("a file that has not all of the encoder changes nothing and names what it lacks") {
+  SmallEncoder encoder;
+  const at::Tensor own = encoder.parameters().front().tensor, before = own.clone();
+  TensorFile file;
+  file.tensors.emplace_back("conv1.weight", at::full({4, 3, 3, 3}, 0.5));
+  const WeightReport report = match_weights(encoder, file);
+  CHECK_FALSE(report.complete());
   // The counter of batches is nobody's loss.
   CHECK(report.missing == std::vector<std::string>{"bn1.weight", "bn1.bias", "out.weight",
                                                    "out.bias", "bn1.running_mean",
                                                    "bn1.running_var"});
+  CHECK_THAT(message_of(encoder, file), Catch::Contains("of the 7 tensors of the backbone it lacks "
+                                                        "bn1.weight") &&
+                                            Catch::Contains("(6 in all)"));
+  CHECK(own.equal(before));
+}
+
+TEST_CASE("a file with more of the encoder's parts is of another architecture, heads are not") {
+  SmallEncoder encoder;
+  TensorFile file;
+  fill(file, encoder, "net.", 3);
+  file.tensors.emplace_back("net.fc.weight", at::zeros({10, 2}));
+  file.tensors.emplace_back("conv1.twin", at::zeros({1}));  // not under the prefix
+  file.tensors.emplace_back("net.bn1.more.num_batches_tracked", at::zeros({}));
+  CHECK(match_weights(encoder, file).complete());
+  file.tensors.emplace_back("net.out.1.weight", at::zeros({2, 2}));
+  CHECK(match_weights(encoder, file).foreign == std::vector<std::string>{"net.out.1.weight"});
+  CHECK_THAT(message_of(encoder, file),
+             Catch::Contains("net.out.1.weight") && Catch::Contains("[backbone]"));
 }
 
 TEST_CASE("another shape names the tensor and both shapes, and nothing is changed") {
@@ -133,14 +161,12 @@ TEST_CASE("a file of another network names tensors of both sides") {
 
 TEST_CASE("what happened is told in a few lines, however many tensors there are") {
   WeightReport report;
-  report.loaded = {"a", "b"};
-  report.missing = {"c"};
+  report.found = {"a", "b"};
   report.prefix = "module.";
   report.inside = "model";
   for (int i = 0; i < 100; ++i) report.unexpected.push_back("twin." + std::to_string(i));
   CHECK(describe(report, "dir/w.pth") ==
-        "weights: 2 of 3 tensors from dir/w.pth, inside model, under module.*\n"
-        "not in the file, left at their initial values: c\n"
+        "weights: 2 of 2 tensors from dir/w.pth, inside model, under module.*\n"
         "in the file, not used: twin.0, twin.1, twin.2, twin.3, twin.4, … (100 in all)");
 }
 
