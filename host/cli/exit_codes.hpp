@@ -30,8 +30,6 @@ inline int exit_code_for(ErrorCode code) {
       return kInternal;
     case ErrorCode::interrupted:
       return kInterrupted;
-    case ErrorCode::interrupted:
-      return kInterrupted;
     default:
       return kRunFailed;
   }

@@ -130,8 +130,8 @@ void write_trained(const RunFixture& run, std::vector<double> losses, at::Tensor
         "\n";
   run.write("metrics.jsonl", lines);
   TensorFile content;
-  content.tensors = {{"method.weight", std::move(weight)},
-                     {"run.step", at::full({}, 10, at::kLong)}};
+  content.tensors.emplace_back("method.weight", std::move(weight));
+  content.tensors.emplace_back("run.step", at::full({}, 10, at::kLong));
   CheckpointStore(run.path(), {}).save(10, content, std::nullopt);
 }
 
