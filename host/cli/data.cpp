@@ -42,19 +42,22 @@ std::optional<LoadedRecipe> load(const DataArguments& arguments, Registry& regis
   return LoadedRecipe{std::move(recipe), std::move(plan), std::move(dataset)};
 }
 
-SampleSet open(const LoadedRecipe& loaded, const std::string& split) {
-  return open_samples(loaded.recipe, loaded.plan, loaded.dataset, split, false,
-                      [](Severity severity, std::string_view text) {
-                        fmt::print(stderr, "{}{}\n",
-                                   severity == Severity::warning ? "warning: " : "", text);
-                      });
+// What data sets say while they are opened.
+using Notes = std::vector<std::string>;
+
+SampleSet open(const LoadedRecipe& loaded, const std::string& split, bool skip_unreadable,
+               Notes& notes) {
+  return open_samples(loaded.recipe, loaded.plan, loaded.dataset, split, skip_unreadable,
+                      [&](Severity, std::string_view text) { notes.emplace_back(text); });
 }
 
-nlohmann::ordered_json describe(const SampleSet& set, const DataFindings& found) {
+nlohmann::ordered_json describe(const SampleSet& set, const DataFindings& found,
+                                const Notes& notes) {
   nlohmann::ordered_json out = {{"split", set.name()},
                                 {"samples", set.size()},
                                 {"fingerprint", set.fingerprint()},
                                 {"known_as", known_set(set.fingerprint())},
+                                {"notices", notes},
                                 {"unreadable", found.unreadable}};
   if (set.chosen().defined()) {
     out["chosen_fingerprint"] = set.chosen_fingerprint();
@@ -91,12 +94,13 @@ std::string with_name(const std::string& fingerprint, std::string_view known) {
   return known.empty() ? fingerprint : fmt::format("{} ({})", fingerprint, known);
 }
 
-void print_split(const SampleSet& set, const DataFindings& found, bool read) {
+void print_split(const SampleSet& set, const DataFindings& found, const Notes& notes, bool read) {
   print_result("{}: {} samples{}\n", set.name(), set.size(), set.in_memory() ? ", in memory" : "");
   print_result("  fingerprint {}\n", with_name(set.fingerprint(), known_set(set.fingerprint())));
   if (set.chosen().defined())
     print_result("  choice {}\n",
                  with_name(set.chosen_fingerprint(), known_set(set.chosen_pattern())));
+  for (const std::string& note : notes) print_result("  {}\n", note);
   print_classes(set);
   if (!read || (!set.pictures() && found.unreadable.empty())) return;
   if (found.smallest_side < found.largest_side)
@@ -136,13 +140,16 @@ int data_check_command(const DataArguments& arguments, const GlobalOptions& glob
   bool sound = true;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const std::string& split : loaded->dataset.ask("splits", &Dataset::splits)) {
-    const SampleSet set = open(*loaded, split);
+    // What is read and named below need not stop the opening.
+    Notes notes;
+    const SampleSet set =
+        open(*loaded, split, !arguments.quick || loaded->plan.loader.skip_unreadable, notes);
     const DataFindings found = arguments.quick ? DataFindings{} : read_with_progress(set, threads);
     sound = sound && found.unreadable.empty();
     if (arguments.json)
-      json.push_back(describe(set, found));
+      json.push_back(describe(set, found, notes));
     else
-      print_split(set, found, !arguments.quick);
+      print_split(set, found, notes, !arguments.quick);
   }
   if (arguments.json) print_result("{}\n", json_text(json, 2));
   if (!sound) return kBadData;
@@ -154,7 +161,9 @@ int data_preview_command(const DataArguments& arguments, const GlobalOptions& gl
   Registry registry(default_search_path(global.plugins));
   const std::optional<LoadedRecipe> loaded = load(arguments, registry);
   if (!loaded) return kBadRecipe;
-  const SampleSet set = open(*loaded, "train");
+  Notes notes;
+  const SampleSet set = open(*loaded, "train", loaded->plan.loader.skip_unreadable, notes);
+  for (const std::string& note : notes) print_message("{}\n", note);
   const ViewPlan& plan = arguments.plain ? loaded->plan.plain_views : loaded->plan.views;
   Diagnostics problems;
   check_views(loaded->recipe, loaded->plan, set, problems);

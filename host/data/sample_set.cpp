@@ -145,7 +145,7 @@ std::unique_ptr<Split> open_split(const Dataset& dataset, std::string_view split
       if (say_) say_(severity, message);
     }
     void missing(std::string_view message) override {
-      if (!skips_) return Notices::missing(message);
+      if (!skips_) fail(ErrorCode::missing_data, message, kAboutUnreadable);
       say(Severity::warning, message);
     }
     bool skips_;
