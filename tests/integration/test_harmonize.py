@@ -7,8 +7,8 @@ from test_resume import OFTEN, ResumeCase
 
 ABLATIONS = sorted((SOURCE / "recipes/cifar100-lt/ablations").glob("*.toml"))
 # The recipes of CIFAR-100-LT on a few drawn shapes.
-SMALL = ["data.id=shapes", "~data.root", "data.longtail.ratio=10", "data.per_class=60", "backbone.width=8", "train.batch=128",
-         "train.threads=1", "train.epochs=1", "~eval", "harmonize.warm_up=0", "train.schedule.warm_up=0"]
+SMALL = ['data={id="shapes", per_class=40, longtail={law="exp", ratio=10}}', "backbone.width=4", "train.batch=64", "train.threads=1",
+         "loader.threads=1", "train.epochs=1", "~eval", "harmonize.warm_up=0", "train.schedule.warm_up=0"]
 SHORT = ["train.epochs=6", "harmonize.warm_up=3", "harmonize.ramp=2"]
 
 
