@@ -101,7 +101,7 @@ class Data(OddCase):
         for split in ("train", "test"):
             self.assertEqual(done.stderr.count(f"warning: left out 7 files of {split}\n"), 1, done.stderr)
             self.assertIn(f"left out 7 files of {split}", (self.dir / "run/train.log").read_text())
-            self.assertEqual(self.odd("data", "check", recipe).stderr.count(f"left out 7 files of {split}"), 1)
+            self.assertEqual(self.odd("data", "check", recipe).stdout.count(f"left out 7 files of {split}"), 1)
 
 
 class Facts(OddCase):
