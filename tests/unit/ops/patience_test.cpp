@@ -45,7 +45,7 @@ bool gives_up(const std::function<void()>& work) {
 TEST_CASE("long loops give up when the program is to stop") {
   const at::Tensor x = normal({64, 8}, 1);
   CHECK(gives_up([&] {
-    const std::vector<ops::SinkhornProblem> both = {{.logits = x}, {.logits = normal({64, 8}, 2)}};
+    const std::vector<ops::SinkhornProblem> both = {{x, {}}, {normal({64, 8}, 2), {}}};
     ops::sinkhorn(both, {.iterations = int64_t{1} << 40});
   }));
   const at::Tensor targets = at::arange(64, at::kLong).remainder(4);
@@ -60,7 +60,7 @@ TEST_CASE("long loops give up when the program is to stop") {
 TEST_CASE("a loop that is soon done is not cut off: it may be a part of a step") {
   const at::Tensor x = normal({64, 8}, 1);
   const auto targets = [&] {
-    const std::vector<ops::SinkhornProblem> one = {{.logits = x}};
+    const std::vector<ops::SinkhornProblem> one = {{x, {}}};
     return ops::sinkhorn(one, {.iterations = 50}).front().targets;
   };
   const auto centres = [&] {
