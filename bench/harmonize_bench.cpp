@@ -57,7 +57,8 @@ class Bench {
     z1_ = normal(sizes.batch, sizes.width, "z1").set_requires_grad(true);
     z2_ = normal(sizes.batch, sizes.width, "z2").set_requires_grad(true);
     TensorFile out;
-    out.tensors = {{"logits", logits_}, {"order", order_}};
+    out.tensors.emplace_back("logits", logits_);
+    out.tensors.emplace_back("order", order_);
     write_safetensors(file_, out);
   }
 
@@ -70,7 +71,8 @@ class Bench {
   }
   void write_tracked() {
     TensorFile out;
-    out.tensors = {{"table", tracker_.table()}, {"prior", tracker_.prior()}};
+    out.tensors.emplace_back("table", tracker_.table());
+    out.tensors.emplace_back("prior", tracker_.prior());
     write_safetensors(file_ + ".out", out);
   }
   void term(int64_t times) {
