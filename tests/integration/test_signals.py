@@ -96,10 +96,9 @@ class Stopped(ResumeCase):
 
     def test_a_second_signal_leaves_at_once_and_says_so(self):
         run = self.dir / "run"
-        # Steps of minutes, in matrices that look at no signal: nothing is saved before the first is done.
-        process = self.start("run", SHAPES[0], "data.per_class=40", "train.threads=1", "backbone.hidden=[16000, 16000, 16000]",
-                             "train.batch=320", "~eval", "--out", run)
-        self.wait_until(process, "the run directory", lambda: (run / "status.json").exists())
+        evaluator = f'eval=[{{id="zoo_waiting", deaf=true, file="{self.dir / "never"}"}}]'
+        process = self.start("--plugin", ZOO, "run", *SHAPES, evaluator, "--out", run)
+        self.wait_until_doing(run, process, "evaluating zoo_waiting")
         deadline = time.monotonic() + LONG
         while process.poll() is None:  # those that follow the first too closely are the same wish
             self.assertLess(time.monotonic(), deadline, "a second signal did not end it")
@@ -107,7 +106,9 @@ class Stopped(ResumeCase):
             time.sleep(0.2)
         process.communicate()
         self.assertEqual(process.returncode, 75)
-        self.assertEqual(self.status(run)["state"], "interrupted")
+        status = self.status(run)
+        self.assertEqual(status["state"], "interrupted")
+        self.assertIn("second signal", status["message"])
 
     def test_evaluating_afterwards_can_be_stopped(self):
         run, out = self.dir / "run", self.dir / "out"

@@ -67,24 +67,26 @@ class Counting : public gh::Allocator {
   int64_t rows_;
 };
 
-// Go on when a file is there: as long as a test wants.
-void wait_for(const std::string& file) {
+// Goes on when a file is there: as long as a test wants. Deaf: whatever signals come.
+void wait_for(const std::string& file, bool deaf = false) {
   while (!std::filesystem::exists(file)) {
-    gh::throw_if_interrupted();
+    if (!deaf) gh::throw_if_interrupted();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 class WaitingEvaluator : public gh::Evaluator {
  public:
-  explicit WaitingEvaluator(const gh::Params& params) : file_(params.text("file")) {}
+  explicit WaitingEvaluator(const gh::Params& params)
+      : file_(params.text("file")), deaf_(params.boolean("deaf")) {}
   void evaluate(gh::Evaluation& evaluation) override {
-    wait_for(file_);
+    wait_for(file_, deaf_);
     evaluation.metric("done", 1, "always 1");
   }
 
  private:
   std::string file_;
+  bool deaf_;
 };
 
 class WaitingAllocator : public gh::Allocator {
@@ -99,7 +101,10 @@ class WaitingAllocator : public gh::Allocator {
   std::string file_;
 };
 
-constexpr gh::Param kWaiting[] = {gh::text("file", "\"\"", "to wait for")};
+constexpr gh::Param kWaiting[] = {
+    gh::text("file", "\"\"", "to wait for"),
+    gh::boolean("deaf", "false", "to signals"),
+};
 constexpr gh::Param kFailing[] = {
     gh::integer("rank", "-1", "which fails; -1: all"),
     gh::boolean("first", "false", "before anything is asked for"),
