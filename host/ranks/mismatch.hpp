@@ -4,8 +4,9 @@
 
 namespace gh::host {
 
-// From here on, what Gloo throws in its thread ends the program with a message and code 1. Whatever
-// else ends in std::terminate() goes the way it went before. May be called again.
-void tell_of_mismatches();
+// From here on, what Gloo throws in its thread ends the program with a message and code 1, after
+// `record` was called with a short one in ASCII; null: nobody else is told. Whatever else ends in
+// std::terminate() goes the way it went before. May be called again.
+void tell_of_mismatches(void (*record)(const char* reason) = nullptr);
 
 }  // namespace gh::host

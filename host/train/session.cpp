@@ -5,12 +5,14 @@
 #include "harmonize/certificate.hpp"
 #include "harmonize/given_prior.hpp"
 #include "ranks/launch.hpp"
+#include "ranks/mismatch.hpp"
 #include "ranks/ranks.hpp"
 #include "recipe/placed_complaints.hpp"
 #include "recipe/toml.hpp"
 #include "report/report.hpp"
 #include "run/checkpoint_store.hpp"
 #include "run/environment.hpp"
+#include "run/last_words.hpp"
 #include "text/json.hpp"
 #include "train/busy_watch.hpp"
 #include "train/components.hpp"
@@ -115,7 +117,10 @@ struct Process {
     if (alone) launch = {};
     at::set_num_threads(choose_threads(recipe.integer("train.threads"), launch.local_world));
     busy_watch.emplace();
-    if (launch.world > 1) console.say(host::describe(launch));
+    if (launch.world > 1) {
+      console.say(host::describe(launch));
+      tell_of_mismatches(speak_last_words);
+    }
     ranks = launch.world == 1
                 ? Ranks::alone()
                 : Ranks::join(launch,
