@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gh::host {
 
 std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples) {
@@ -15,18 +17,17 @@ std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples) 
   if (plan.world > 1)
     out += fmt::format(" on {} ranks whose statistics are their own (ranks.sync_norm)", plan.world);
   return out +
-         " leave one sample for the last batch of an epoch, where batch statistics and losses that "
-         "compare samples need two; set train.drop_last = true, or another train.batch";
+         " leave one sample for the last batch of an epoch; set train.drop_last = true, or another "
+         "train.batch";
 }
 
 Norm norm_of(const Recipe& recipe) {
   return recipe.boolean("ranks.sync_norm") ? Norm::of_all_ranks : Norm::of_each_rank;
 }
 
-void check_last_batch(const Recipe& recipe, const TrainPlan& plan, int64_t samples,
-                      Diagnostics& out) {
-  if (const std::string text = lone_last_sample(plan, norm_of(recipe), samples); !text.empty())
-    out.error(locate(recipe.resolved, "train.batch"), "train.batch", text);
+bool takes_batch_statistics(const TensorFile& state) {
+  return std::any_of(state.tensors.begin(), state.tensors.end(),
+                     [](const auto& named) { return named.first.ends_with("running_var"); });
 }
 
 }  // namespace gh::host

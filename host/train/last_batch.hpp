@@ -1,23 +1,24 @@
 // What is left over when samples are shared out in batches.
 #pragma once
 
-#include "recipe/diagnostics.hpp"
 #include "recipe/recipe.hpp"
+#include "run/safetensors.hpp"
 #include "train/plan.hpp"
 
 #include <string>
 
 namespace gh::host {
 
-// Batch statistics, and losses that compare samples, need two of them. Says so, with what to do, if
-// the last batch of an epoch over `samples` has one where the others have more; else empty. `norm`
-// over the samples of all ranks, or of each.
+// Over which samples batch statistics are taken.
 enum class Norm { of_all_ranks, of_each_rank };
-std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples);
 Norm norm_of(const Recipe& recipe);
 
-// The same as an error at train.batch.
-void check_last_batch(const Recipe& recipe, const TrainPlan& plan, int64_t samples,
-                      Diagnostics& out);
+// Says, with what to do, that the last batch of an epoch over `samples` has one sample where the
+// others have more; else empty.
+std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples);
+
+// A network that takes batch statistics, which a batch of one does not have, would fail in the
+// middle of a run. Others only learn nothing from it, where losses compare samples.
+bool takes_batch_statistics(const TensorFile& state);
 
 }  // namespace gh::host

@@ -28,6 +28,7 @@
 #include "train/same_run.hpp"
 #include "train/same_start.hpp"
 #include "train/stages.hpp"
+#include "train/state_archive.hpp"
 #include "train/trainer.hpp"
 
 #include "gh/error.hpp"
@@ -176,9 +177,7 @@ class Session {
   }
 
   RunOutcome run(const RunOptions& options) {
-    Diagnostics problems;
-    check_last_batch(recipe_, plan_, train_.size(), problems);
-    if (problems.has_errors()) throw RecipeRefused(problems);
+    check_last_batch();
     Opened opened = open_directory(options);
     RunDirectory& directory = opened.directory;
     host_.set_log(directory);
@@ -484,6 +483,22 @@ class Session {
                         .harmonizer = harmonizer_ ? &*harmonizer_ : nullptr,
                         .status = status,
                         .embeds = !encoder_only_});
+  }
+
+  // What follows from a last batch of one sample, if there is one.
+  void check_last_batch() {
+    const std::string text = lone_last_sample(plan_, norm_of(recipe_), train_.size());
+    if (text.empty()) return;
+    TensorFile state;
+    StateSaver saver(state, "method");
+    components_.method.ask("visit_state", &SslMethod::visit_state, saver);
+    if (!takes_batch_statistics(state))
+      return host_.say(Severity::warning,
+                       text + ". Losses that compare samples learn nothing from it");
+    Diagnostics problems;
+    problems.error(locate(recipe_.resolved, "train.batch"), "train.batch",
+                   text + ". Batch normalisation needs two");
+    throw RecipeRefused(problems);
   }
 
   // Of each training sample, undefined where there are none.

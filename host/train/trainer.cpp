@@ -316,6 +316,7 @@ void Trainer::require_complete_state() {
     StateSaver harmonizer(file, "harmonize");
     parts_.harmonizer->visit_state(harmonizer);
   }
+  takes_batch_statistics_ = takes_batch_statistics(file);
   names_.clear();
   for (const OptimizedParameter& p : optimizer_->parameters()) {
     const auto found = std::find_if(file.tensors.begin(), file.tensors.end(), [&](const auto& t) {
@@ -332,8 +333,8 @@ void Trainer::require_complete_state() {
 
 bool Trainer::run_stage() {
   const std::string lone = lone_last_sample(parts_.plan, norm_of(parts_.recipe), stage_size());
-  require(stage().epochs == 0 || lone.empty(), ErrorCode::invalid_param, "stage '", stage().name,
-          "': ", lone);
+  require(stage().epochs == 0 || lone.empty() || !takes_batch_statistics_, ErrorCode::invalid_param,
+          "stage '", stage().name, "': ", lone, ". Batch normalisation needs two");
   const Schedule schedule = parts_.plan.schedule_for(parts_.recipe, stage().epochs);
   while (position_.epochs < stage().epochs) {
     parts_.host.progress_now().epoch = position_.epochs;
@@ -636,14 +637,13 @@ void Trainer::save(std::optional<double> score) {
   saved_ = std::chrono::steady_clock::now();
   TensorFile content;
   const RunDirectory::Marks marks = parts_.directory.marks();
-  const std::string position =
-      nlohmann::json{{"stage", position_.stage},
-                     {"epochs", position_.epochs},
-                     {"steps", position_.steps},
-                     {"total", position_.total},
-                     {"metrics_bytes", marks.metrics_bytes},
-                     {"results", results_before_.value_or(marks.results)}}
-          .dump();
+  const std::string position = nlohmann::json{{"stage", position_.stage},
+                                              {"epochs", position_.epochs},
+                                              {"steps", position_.steps},
+                                              {"total", position_.total},
+                                              {"metrics_bytes", marks.metrics_bytes},
+                                              {"results", results_before_.value_or(marks.results)}}
+                                   .dump();
   StateSaver method(content, "method"), harmonizer(content, "harmonize"),
       optimizer(content, "optimizer"), host(content, "host"), own(content, "run");
   visit(method, harmonizer, optimizer, host, own);

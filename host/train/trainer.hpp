@@ -135,6 +135,7 @@ class Trainer {
   int64_t skipped_now_ = 0;                                  // in this epoch
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
   HarmonyWatch watch_;
+  bool takes_batch_statistics_ = false;
   bool stopping_ = false;                  // a signal asked for it, and all ranks know
   std::optional<int64_t> results_before_;  // of an evaluation that will be repeated
   std::optional<int64_t> replayed_;        // step at which a replay stops

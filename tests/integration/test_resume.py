@@ -28,7 +28,7 @@ def rewrite(file, edit):
     tensors = {name: [t["dtype"], t["shape"], raw[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]]]
                for name, t in sorted(header.items(), key=lambda item: item[1]["data_offsets"])}
     edit(metadata, tensors)
-    names = {"F32": "Float", "F64": "Double", "I64": "Long", "U8": "Byte"}
+    names = {"F32": "Float", "F64": "Double", "I64": "Long", "U8": "Byte", "BOOL": "Bool"}
     metadata.pop("sha256")
     digest = hashlib.sha256()
     for key in sorted(metadata):
