@@ -12,6 +12,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <set>
 
 namespace gh::host {
@@ -49,9 +50,28 @@ struct Extent {
   const std::string* name = nullptr;
 };
 
-Extent extent_of(const nlohmann::json& entry, const std::string& name) {
-  const auto offsets = entry.at("data_offsets").get<std::array<uint64_t, 2>>();
-  return {offsets[0], offsets[1], &name};
+// Sizes or offsets. The JSON library would make whole numbers of any others.
+std::vector<int64_t> counts(const nlohmann::json& entry, const char* key, const std::string& name,
+                            const std::filesystem::path& file) {
+  std::vector<int64_t> out;
+  const nlohmann::json& list = entry.at(key);
+  bool good = list.is_array();
+  for (std::size_t i = 0; good && i < list.size(); ++i) {
+    good = list[i].is_number_unsigned() &&
+           list[i].get<uint64_t>() <= std::numeric_limits<int64_t>::max();
+    if (good) out.push_back(list[i].get<int64_t>());
+  }
+  require(good, ErrorCode::io, file.string(), ": tensor ", name, ": ", key,
+          " must be a list of whole numbers, none of them negative");
+  return out;
+}
+
+Extent extent_of(const nlohmann::json& entry, const std::string& name,
+                 const std::filesystem::path& file) {
+  const std::vector<int64_t> offsets = counts(entry, "data_offsets", name, file);
+  require(offsets.size() == 2, ErrorCode::io, file.string(), ": tensor ", name, " has ",
+          offsets.size(), " offsets instead of two");
+  return {static_cast<uint64_t>(offsets[0]), static_cast<uint64_t>(offsets[1]), &name};
 }
 
 // Data between tensors could hold anything, and tensors that overlap are no state anybody saved.
@@ -75,15 +95,13 @@ void require_gapless(std::vector<Extent> extents, uint64_t size,
 
 at::Tensor read_tensor(const nlohmann::json& entry, std::string_view data, const std::string& name,
                        const std::filesystem::path& file) {
-  const auto shape = entry.at("shape").get<std::vector<int64_t>>();
+  const std::vector<int64_t> shape = counts(entry, "shape", name, file);
   uint64_t elements = 1;
-  for (const int64_t size : shape) {
-    require(size >= 0, ErrorCode::io, file.string(), ": tensor ", name, " has a negative size");
+  for (const int64_t size : shape)
     require(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size), &elements),
             ErrorCode::io, file.string(), ": tensor ", name, " has an impossible shape");
-  }
   const at::ScalarType type = type_from(entry.at("dtype").get<std::string>(), file);
-  const Extent extent = extent_of(entry, name);
+  const Extent extent = extent_of(entry, name, file);
   const uint64_t bytes = extent.end - extent.begin;
   require(elements <= data.size() && elements * c10::elementSize(type) == bytes, ErrorCode::io,
           file.string(), ": tensor ", name, " has ", bytes,
@@ -194,7 +212,7 @@ TensorFile read_safetensors(const std::filesystem::path& file) {
     const Header header = read_header(text, file);
     std::vector<Extent> extents;
     for (const std::string& name : header.names)
-      if (name != "__metadata__") extents.push_back(extent_of(header.entries.at(name), name));
+      if (name != "__metadata__") extents.push_back(extent_of(header.entries.at(name), name, file));
     require_gapless(std::move(extents), data.size(), file);
     for (const std::string& name : header.names) {
       const nlohmann::json& entry = header.entries.at(name);

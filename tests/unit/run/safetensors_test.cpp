@@ -106,6 +106,15 @@ TEST_CASE("names that are there twice, overlaps, holes and bytes of no tensor ar
   CHECK_THAT(refusal(entry("a", 1, 4), 4), Catch::Contains("preceded"));
   CHECK_THAT(refusal(entry("a", 0, 4), 6), Catch::Contains("2 bytes after the last tensor"));
   CHECK_THAT(refusal(entry("a", 0, 4), 3), Catch::Contains("outside the file"));
+  for (const char* numbers :
+       {R"("shape":[2.5],"data_offsets":[0,2])", R"("shape":[-2],"data_offsets":[0,2])",
+        R"("shape":[2],"data_offsets":[0.5,2])", R"("shape":[2],"data_offsets":[1e39,2])",
+        R"("shape":2,"data_offsets":[0,2])",
+        R"("shape":[18446744073709551615],"data_offsets":[0,2])"})
+    CHECK_THAT(refusal(fmt::format(R"("a":{{"dtype":"U8",{}}})", numbers), 2),
+               Catch::Contains("whole numbers, none of them negative"));
+  CHECK_THAT(refusal(R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2,4]})", 2),
+             Catch::Contains("3 offsets instead of two"));
 }
 
 TEST_CASE("a header nested 80,000 deep is refused") {
