@@ -21,7 +21,7 @@ ImageFolder::ImageFolder(const gh::Params& params)
       test_(params.text("test")),
       coverage_(coverage_from(params)) {
   for (const std::string_view given : params.texts("extensions"))
-    extensions_.push_back(ending_of("." + std::string(given)));
+    extensions_.push_back(ending_of(std::string(".").append(given)));
 }
 
 std::vector<std::string> ImageFolder::splits() const {
