@@ -21,7 +21,6 @@ class WaysOut(GhhostCase):
         status = self.status(run)
         self.assertEqual(status["state"], "failed")
         self.assertEqual(status["message"], reason)
-        self.assertEqual(status["stage"], "train")
         self.assertFalse((run / "status.json.tmp").exists())
 
     def test_leaving_as_if_all_were_well_has_code_70_and_a_status(self):
