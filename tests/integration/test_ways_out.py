@@ -9,11 +9,12 @@ ZOO = GHHOST.resolve().parents[1] / "tests/zoo/plugins"
 
 
 class WaysOut(GhhostCase):
-    def leave(self, how, *more, recipe=None):
+    def leave(self, how, *more, after=20):
         run = self.dir / how
+        method = f'method={{id="zoo_leaver", projector="none", how="{how}", after={after}}}'
         return run, subprocess.run(
-            [GHHOST, "--plugin", ZOO / "zoo_leaver.so", "run", recipe or TOY, "~harmonize", "method.id=zoo_leaver",
-             "method.projector=none", f"method.how={how}", "train.epochs=8", 'eval.0.when=["end"]', *more, "--out", run],
+            [GHHOST, "--plugin", ZOO / "zoo_leaver.so", "run", TOY, "~harmonize", method, "train.epochs=8", 'eval.0.when=["end"]',
+             *more, "--out", run],
             cwd=self.dir, capture_output=True, text=True, timeout=300)
 
     def check_failed(self, run, done, reason):
@@ -40,7 +41,7 @@ class WaysOut(GhhostCase):
                 self.check_failed(run, done, f"ended by {number.name}")
 
     def test_a_run_that_was_left_goes_on_from_its_checkpoint(self):
-        run, done = self.leave("exit", "checkpoint.every=1", "train.batch=200", "method.after=25")
+        run, done = self.leave("exit", "checkpoint.every=1", "train.batch=200", after=25)
         self.assertEqual(done.returncode, 70, done.stderr)
         # It counts from the start of its process, so that what is left passes.
         self.ghhost("--plugin", ZOO / "zoo_leaver.so", "resume", run)
