@@ -1,5 +1,6 @@
 #include "text/json.hpp"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -9,7 +10,9 @@ namespace {
 using namespace gh::host;
 using Json = nlohmann::ordered_json;
 
-std::string nested(int depth) { return std::string(depth, '[') + std::string(depth, ']'); }
+std::string nested(int depth) {
+  return fmt::format("{}{}", std::string(depth, '['), std::string(depth, ']'));
+}
 
 TEST_CASE("JSON is read to a depth that no stack minds and refused below it") {
   CHECK(parse_json(nested(kDeepestJson)).is_array());
@@ -24,10 +27,11 @@ TEST_CASE("JSON is read to a depth that no stack minds and refused below it") {
 }
 
 TEST_CASE("brackets inside of strings are no depth") {
-  const std::string inside = std::string("\\\"") + std::string(1000, '[') + "\\\\";
-  CHECK(parse_json("[\"" + inside + "\"]")[0].get<std::string>().size() == 1002);
-  CHECK(too_deep_at("[\"\\\\\"" + nested(kDeepestJson)) == 5 + kDeepestJson - 1);
-  CHECK(too_deep_at("\"" + std::string(1000, '[')) == std::string_view::npos);
+  const std::string brackets(1000, '['), inside = fmt::format("\\\"{}\\\\", brackets);
+  CHECK(parse_json(fmt::format("[\"{}\"]", inside))[0].get<std::string>().size() == 1002);
+  const std::string deep = fmt::format("[\"\\\\\"{}", nested(kDeepestJson));
+  CHECK(too_deep_at(deep) == 5 + kDeepestJson - 1);
+  CHECK(too_deep_at(fmt::format("\"{}", brackets)) == std::string_view::npos);
 }
 
 TEST_CASE("keys come in the order of the text, as often as they are there") {
