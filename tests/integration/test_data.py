@@ -183,7 +183,8 @@ train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         self.assertEqual(outcome[0]["samples"], 11)
 
     def test_a_run_that_fails_at_a_file_of_any_name_says_so_in_its_status(self):
-        (self.root / "train/ant" / os.fsdecode(b"\xff.jpg")).write_bytes(b"")
+        victim = (self.root / "train/ant/5.jpg").rename(self.root / "train/ant" / os.fsdecode(b"\xff.jpg"))
+        victim.write_bytes(b"")
         done = self.ghhost("run", self.recipe, "--out", self.dir / "run", expect=74)
         self.assertIn("\\xff.jpg is empty", done.stderr)
         self.assertEqual(self.status(self.dir / "run")["state"], "failed")
