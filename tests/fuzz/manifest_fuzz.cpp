@@ -99,8 +99,8 @@ gh_component_v1 component(Fields& fields, std::size_t stride, std::size_t index)
   const std::vector<gh_param_v1> own = params(fields, stride, 2);
   c.params = fields.array(own, stride);
   c.param_count = fields.byte() < 250 ? static_cast<uint32_t>(own.size()) : 5000;
-  c.create = fields.byte() < 250 ? [](const void*) -> void* { return nullptr; } : nullptr;
-  c.destroy = fields.byte() < 250 ? [](void*) {} : nullptr;
+  c.create = fields.byte() < 250 ? +[](const void*) -> void* { return nullptr; } : nullptr;
+  c.destroy = fields.byte() < 250 ? +[](void*) {} : nullptr;
   return c;
 }
 

@@ -2,6 +2,7 @@
 #include "fuzz/target.hpp"
 #include "plugins/elf_note.hpp"
 #include "plugins/plugin_error.hpp"
+#include "text/plain_text.hpp"
 
 #include <span>
 
