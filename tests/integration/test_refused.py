@@ -85,7 +85,7 @@ class Evaluators(OddCase):
 class Data(OddCase):
     def test_labels_that_cannot_be(self):
         for fault, says in (("float", "int64, the data set gives Float"), ("negative", "sample 5 has the label -1"),
-                            ("absurd", "sample 5 has the label 1125899906842624"), ("nan", "the target of sample 0 is nan")):
+                            ("absurd", "sample 5 has the label 1125899906842624"), ("not-finite", "the target of sample 0 is nan")):
             self.refused("data.id", 2, says, f"data.fault={fault}", also=("run", "data check"))
         knn = RECIPE + '[[eval]]\nid = "knn"\nk = 5\n'
         self.refused("data.id", 2, "split 'test': sample 5", "data.fault=absurd-test", recipe=knn, also=("run", "data check"))
@@ -144,13 +144,14 @@ class OwnLayers(OddCase):
         return array.array("f", file[8 + size + begin:8 + size + end])
 
     def test_weights_of_another_depth_are_refused_with_the_names(self):
-        self.run_resnet("deep", "backbone.id=resnet34")
+        deeper = 'backbone={id="resnet34", width=8, stem="small"}'
+        self.run_resnet("deep", deeper)
         self.odd("export", "deep", "--out", "deep.safetensors")
         done = self.run_resnet("never", "backbone.weights=deep.safetensors", expect=78)
         self.assertRegex(done, "backbone.weights: .*another architecture.*layer1.2.conv1.weight")
-        done = self.run_resnet("plain")
+        self.run_resnet("plain")
         self.odd("export", "plain", "--out", "plain.safetensors")
-        done = self.run_resnet("never", "backbone.id=resnet34", "backbone.weights=plain.safetensors", expect=78)
+        done = self.run_resnet("never", deeper, "backbone.weights=plain.safetensors", expect=78)
         self.assertRegex(done, "backbone.weights: .*lacks layer1.2.conv1.weight")
 
     def test_a_convolution_that_does_not_reach_the_methods_layers_is_said(self):

@@ -22,13 +22,13 @@ class Labels final : public gh::Split {
   int64_t size() const override { return train_ ? 60 : 12; }
   gh::TargetKind target_kind() const override {
     if (fault_ == "none" || (fault_ == "unlabelled-test" && !train_)) return gh::TargetKind::none;
-    return fault_ == "nan" ? gh::TargetKind::real : gh::TargetKind::classes;
+    return fault_ == "not-finite" ? gh::TargetKind::real : gh::TargetKind::classes;
   }
   at::Tensor targets() const override {
     if (target_kind() == gh::TargetKind::none) return {};
     at::Tensor out = at::arange(size(), at::kLong).remainder(3);
     if (fault_ == "float") return out.to(at::kFloat);
-    if (fault_ == "nan") return at::full({size()}, std::nan(""), at::kDouble);
+    if (fault_ == "not-finite") return at::full({size()}, std::nan(""), at::kDouble);
     if (fault_ == "negative") out[5] = -1;
     if (fault_ == "absurd") out[5] = int64_t{1} << 50;
     if (fault_ == "absurd-test" && !train_) out[5] = int64_t{1} << 50;
@@ -231,10 +231,11 @@ class Halved final : public gh::SslMethod, public gh::EncoderLoader {
   std::shared_ptr<gh::Encoder> encoder_;
 };
 
-constexpr gh::Param kLabels[] = {gh::choice("fault", "nothing",
-                                            "nothing|none|float|nan|negative|absurd|absurd-test|"
-                                            "unlabelled-test|two-classes-in-test|no-test",
-                                            "what is wrong with the targets")};
+constexpr gh::Param kLabels[] = {
+    gh::choice("fault", "nothing",
+               "nothing|none|float|not-finite|negative|absurd|absurd-test|"
+               "unlabelled-test|two-classes-in-test|no-test",
+               "what is wrong with the targets")};
 constexpr gh::Param kPull[] = {GH_PROJECTOR_PARAMS};
 constexpr gh::Param kHalved[] = {
     gh::boolean("follows", "true", "convolutions are computed as train.convolution says"),
