@@ -31,7 +31,7 @@ class Stopped(ResumeCase):
         return stdout
 
     def test_every_long_evaluation_is_cut_off(self):
-        evaluators = {"tsne": "iterations=10000000", "linear_probe": 'protocol="gh", epochs=1000000', "finetune": "epochs=1000000"}
+        evaluators = {"tsne": "iterations=10000000", "linear_probe": 'protocol="gh", epochs=1000000', "finetune": "epochs=1000000, rate=1e-6"}
         for name, long in evaluators.items():
             with self.subTest(name):
                 run = self.dir / name
