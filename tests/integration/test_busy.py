@@ -16,7 +16,7 @@ class Busy(GhhostCase):
         """Names of its threads while it trains, and what it wrote of its environment."""
         bare = {key: value for key, value in os.environ.items() if key not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
         program = subprocess.Popen([GHHOST, "run", TOY, "train.epochs=1000000", "train.threads=0", *overrides, "--out", self.dir / name],
-                                   cwd=self.dir, env=bare | variables, stdout=subprocess.DEVNULL)
+                                   cwd=self.dir, env=bare | variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(program.kill)
         metrics = self.dir / name / "metrics.jsonl"
         while not metrics.exists() or not metrics.stat().st_size:
