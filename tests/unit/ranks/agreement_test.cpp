@@ -40,8 +40,8 @@ TEST_CASE("ranks learn what they do not have in common, each name once") {
   Facts facts{{"lr", "0.1"}, {"seed", "1"}, {"empty", ""}};
   CHECK(disagreements(*ranks, facts).empty());
   const bool last = ranks->rank() + 1 == ranks->world();
-  if (last) facts["lr"] = "0.2";
-  if (!ranks->first()) facts["harmonize"] = "x";
+  if (last) facts["lr"] = std::string("0.2");
+  if (!ranks->first()) facts["harmonize"] = std::string(1, 'x');
   const std::vector<Disagreement> found = disagreements(*ranks, facts);
   REQUIRE(found.size() == 2);
   CHECK(to_text({found[0]}) == "  harmonize: (absent) on rank 0, x on rank 1\n");
