@@ -23,6 +23,11 @@ class Meddled(GhhostCase):
     def numbers(self, result):
         return {m["name"]: m["value"] for m in result["metrics"]}
 
+    def tensors(self, run):
+        """Those of the newest checkpoint; what stands before them names the evaluators, too."""
+        state = self.state(run)
+        return state[8 + int.from_bytes(state[:8], "little"):]
+
     def test_what_one_overwrites_the_next_one_sees_as_it_was(self):
         knn, vandal = '{id="knn", k=5}', '{id="zoo_vandal"}'
         alone, _ = self.run_with("alone", knn)
@@ -30,14 +35,14 @@ class Meddled(GhhostCase):
         of = [r for r in self.results(after) if r["evaluator"] == "knn" and r["moment"] == "end"]
         expected = self.numbers(self.results(alone)[-1])
         self.assertEqual([self.numbers(r) for r in of], [expected, expected])
-        self.assertEqual(self.state(alone), self.state(after))
+        self.assertEqual(self.tensors(alone), self.tensors(after))
 
     def test_points_of_gh_stay_where_they_are(self):
         toy = [TOY, *SHORT]
         alone, _ = self.run_with("alone", '{id="circle"}', recipe=toy)
         after, _ = self.run_with("after", '{id="zoo_vandal", every=1}', '{id="circle"}', recipe=toy)
         self.assertEqual(self.metrics(alone), self.metrics(after))
-        self.assertEqual(self.state(alone), self.state(after))
+        self.assertEqual(self.tensors(alone), self.tensors(after))
 
     def test_one_that_fails_costs_its_own_result(self):
         knn, failing = '{id="knn", k=5}', '{id="zoo_failing", when=["start", "end"]}'
@@ -51,7 +56,7 @@ class Meddled(GhhostCase):
             self.assertIn("a tantrum", failed["error"])
             self.assertNotIn("metrics", failed)
         self.assertEqual(self.numbers(neighbours), self.numbers(self.results(alone)[-1]))
-        self.assertEqual(self.state(alone), self.state(run))
+        self.assertEqual(self.tensors(alone), self.tensors(run))
         status = self.status(run)
         self.assertEqual(status["state"], "finished")
         self.assertRegex(status["message"], "2 evaluations failed; zoo_failing at start, epoch 0: .*tantrum")
