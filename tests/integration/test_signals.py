@@ -69,7 +69,8 @@ class Stopped(ResumeCase):
 
     def test_an_evaluation_between_epochs_is_made_again_and_what_was_learnt_is_kept(self):
         evals = 'eval=[{id="circle", every=1}, {id="zoo_waiting", every=2, file="FILE"}]'
-        run = self.stop_and_resume(TOY, "train.epochs=6", "harmonize.warm_up=3", "checkpoint.every=100", evals, number=signal.SIGINT)
+        run = self.stop_and_resume(TOY, "train.epochs=6", "harmonize.warm_up=3", "checkpoint.every=100", "checkpoint.keep=1", evals,
+                                   number=signal.SIGINT)
         self.assertIn("going on from", (run / "train.log").read_text())
 
     def test_the_first_evaluation_is_made_again(self):
@@ -150,7 +151,7 @@ data = {{ id = "image_folder", root = "{self.root}" }}
 views = {{ preset = "simclr-32" }}
 backbone = {{ id = "mlp", hidden = [8], features = 2 }}
 method = {{ id = "simclr" }}
-train = {{ epochs = 1, batch = 4, threads = 1 }}
+train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0.1 }} }}
 ''')
         self.assertIn(f"{self.pipe} is a pipe; expected a regular file", self.ghhost("run", recipe, "--out", "run", expect=74).stderr)
         done = self.ghhost("data", "check", recipe, expect=65)
