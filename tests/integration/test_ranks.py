@@ -74,7 +74,7 @@ class ByHand(GhhostCase):
 
     def test_another_build_of_a_plugin_is_named(self):
         other = self.dir / "simclr.so"
-        shutil.copy(GHHOST.parent.parent / "plugins/simclr.so", other)
+        shutil.copy(GHHOST.parent.parent / "lib/ghhost/plugins/simclr.so", other)
         with open(other, "ab") as file:
             file.write(b"\0")
         whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
