@@ -115,7 +115,7 @@ train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
             self.assertIn("WORLD_SIZE is ", text)
 
     def test_state_that_only_one_rank_has_is_named_and_not_saved(self):
-        whole = ["--plugin", ZOO, "run", *SHORT_TOY, "~harmonize", "~method", '+method={id="zoo_loner"}', 'eval.0.when=["end"]',
+        whole = ["--plugin", ZOO, "run", *SHORT_TOY, "~harmonize", "~method", '+method={id="zoo_loner", projector="none"}', 'eval.0.when=["end"]',
                  "--out", self.dir / "run"]
         codes, said = self.ranks(whole, whole)
         self.assertEqual(codes, [1, 1], said)
