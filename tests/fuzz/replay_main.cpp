@@ -29,12 +29,13 @@ const Bytes* current = nullptr;
 
 // Keeps what the target died of, for a debugger and the corpus.
 void keep_input(int signal) {
+  std::signal(signal, SIG_DFL);
+  if (!current) std::raise(signal);
   const std::string name = fs::path(program).filename().string() + ".input";
   std::ofstream(name, std::ios::binary)
       .write(reinterpret_cast<const char*>(current->data()),
              static_cast<std::streamsize>(current->size()));
   std::fprintf(stderr, "repeat with: %s %s\n", program, fs::absolute(name).c_str());
-  std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
