@@ -324,7 +324,8 @@ TEST_CASE("a list that is not there is missing data") {
       read_index_file(file, 10);
       FAIL("nothing was thrown");
     } catch (const Error& error) {
-      CHECK(error.code() == ErrorCode::missing_data);
+      const bool there = file == dir.path();  // and no file
+      CHECK(error.code() == (there ? ErrorCode::io : ErrorCode::missing_data));
       CHECK_THAT(error.what(), Contains(file.string()));
     }
 }

@@ -125,10 +125,10 @@ TEST_CASE("a header nested 80,000 deep is refused") {
                     Catch::Contains("nested too deeply"));
 }
 
-// Takes the better part of an hour where every name is looked for among all others.
-TEST_CASE("half a million names are read, found and written") {
+// Takes minutes where every name is looked for among all others.
+TEST_CASE("a hundred thousand names are read, found and written") {
   const test::TemporaryDirectory dir;
-  constexpr int kCount = 500'000;
+  constexpr int kCount = 100'000;
   std::string header;
   for (int i = 0; i < kCount; ++i) {
     header += i == 0 ? '{' : ',';
