@@ -151,7 +151,7 @@ data = {{ id = "image_folder", root = "{self.root}" }}
 views = {{ preset = "simclr-32" }}
 backbone = {{ id = "mlp", hidden = [8], features = 2 }}
 method = {{ id = "simclr" }}
-train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0.1 }} }}
+train = {{ epochs = 1, batch = 3, threads = 1, optimizer = {{ id = "sgd", lr = 0.1 }} }}
 ''')
         self.assertIn(f"{self.pipe} is a pipe; expected a regular file", self.ghhost("run", recipe, "--out", "run", expect=74).stderr)
         done = self.ghhost("data", "check", recipe, expect=65)
