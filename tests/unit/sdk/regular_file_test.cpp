@@ -14,6 +14,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <utility>
 
 namespace {
 
@@ -55,10 +57,10 @@ TEST_CASE("what is no regular file is refused without waiting for it") {
   std::strncpy(address.sun_path, socket.c_str(), sizeof(address.sun_path) - 1);
   REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
   using gh::ErrorCode;
-  CHECK(refusal(pipe) ==
-        std::pair(ErrorCode::io, pipe.string() + " is a pipe; expected a regular file"));
-  CHECK(refusal(socket) ==
-        std::pair(ErrorCode::io, socket.string() + " is a socket; expected a regular file"));
+  CHECK(refusal(pipe).first == ErrorCode::io);
+  CHECK(refusal(pipe).second == pipe.string() + " is a pipe; expected a regular file");
+  CHECK(refusal(socket).first == ErrorCode::io);
+  CHECK(refusal(socket).second == socket.string() + " is a socket; expected a regular file");
   CHECK(refusal("/dev/zero").second == "/dev/zero is a device; expected a regular file");
   CHECK(refusal(dir.path()).second ==
         dir.path().string() + " is a directory; expected a regular file");
