@@ -19,8 +19,8 @@ class AbsurdValues(GhhostCase):
                 self.assertRegex(done.stderr, rf"command line:1:\d+: error: {key}: expected an integer in \d+ … \d+, got \d+")
                 self.assertFalse((self.dir / "run").exists())
 
-    def test_the_most_threads_that_are_allowed_run(self):
-        self.run_toy("run", "train.threads=1024")
+    def test_more_threads_than_any_machine_at_hand_has_cores_run(self):
+        self.ghhost("run", TOY, "~harmonize", "train.epochs=1", "train.threads=64", "~eval", "--out", self.dir / "run")
 
     def test_networks_larger_than_memory_are_refused_with_numbers(self):
         done = self.ghhost("run", TOY, f"backbone.hidden={[65536] * 200}", "--out", self.dir / "run", expect=78)
