@@ -8,6 +8,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -54,7 +56,8 @@ Loader::Loader(const SampleSet& set, const ViewPlan& plan, uint64_t seed, Loader
             set.pictures() ? "samples are pictures, but [views] has no size; name a preset"
                            : "samples are vectors, but [views] has operations on pictures");
   const int threads = thread_count(options_, set_);
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  for (int i = 0; i < threads; ++i)
+    ::pthread_setname_np(threads_.emplace_back([this] { work(); }).native_handle(), "gh-loader");
 }
 
 Loader::~Loader() {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace gh::host {
 namespace {
@@ -25,24 +26,25 @@ int members_needed(int threads, int cores) { return (cores - threads) / (threads
 
 }  // namespace
 
-std::map<pid_t, ThreadTimes> thread_times() {
-  std::map<pid_t, ThreadTimes> out;
+std::map<pid_t, int64_t> waiting_times() {
+  std::map<pid_t, int64_t> out;
   std::error_code gone;  // threads end while one looks
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", gone)) {
-    ThreadTimes times;
-    std::ifstream file(entry.path() / "schedstat");
-    if (file >> times.ran >> times.waited)
-      out[static_cast<pid_t>(std::atoi(entry.path().filename().c_str()))] = times;
+    std::string name;
+    std::ifstream names(entry.path() / "comm"), file(entry.path() / "schedstat");
+    if (std::getline(names, name) && name.starts_with("gh-")) continue;
+    int64_t ran = 0, waited = 0;
+    if (file >> ran >> waited)
+      out[static_cast<pid_t>(std::atoi(entry.path().filename().c_str()))] = waited;
   }
   return out;
 }
 
-bool cores_are_short(const std::map<pid_t, ThreadTimes>& before,
-                     const std::map<pid_t, ThreadTimes>& after, int64_t nanoseconds) {
+bool cores_are_short(const std::map<pid_t, int64_t>& before, const std::map<pid_t, int64_t>& after,
+                     int64_t nanoseconds) {
   int64_t waited = 0;
   for (const auto& [thread, now] : after)
-    if (const auto then = before.find(thread); then != before.end())
-      if (now.ran - then->second.ran >= nanoseconds / 4) waited += now.waited - then->second.waited;
+    if (const auto then = before.find(thread); then != before.end()) waited += now - then->second;
   return waited >= nanoseconds / 10;
 }
 
@@ -76,7 +78,7 @@ void Crowd::leave() noexcept {
 BusyWatch::BusyWatch() {
   const int threads = at::get_num_threads(), cores = usable_cores();
   if (std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT")) return;
-  if (threads < 2 || members_needed(threads, cores) > 16 || thread_times().empty()) return;
+  if (threads < 2 || members_needed(threads, cores) > 16 || waiting_times().empty()) return;
   thread_ = std::thread([this, threads, cores] { watch(threads, cores); });
   ::pthread_setname_np(thread_.native_handle(), "gh-busy-watch");
 }
@@ -93,12 +95,12 @@ BusyWatch::~BusyWatch() {
 // What fails here, such as starting threads, fails to make training faster, and no more.
 void BusyWatch::watch(int threads, int cores) noexcept try {
   std::unique_ptr<Crowd> crowd;
-  auto before = thread_times();
+  auto before = waiting_times();
   auto then = Clock::now();
   int calm = 0;
   for (std::unique_lock lock(mutex_);
        !changed_.wait_for(lock, kInterval, [&] { return ending_; });) {
-    auto after = thread_times();
+    auto after = waiting_times();
     const auto now = Clock::now();
     calm =
         cores_are_short(before, after, std::chrono::nanoseconds(now - then).count()) ? 0 : calm + 1;

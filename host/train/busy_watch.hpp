@@ -19,18 +19,14 @@
 
 namespace gh::host {
 
-// Nanoseconds a thread has run, and has waited for a core while it could have run.
-struct ThreadTimes {
-  int64_t ran = 0, waited = 0;
-};
+// Nanoseconds that threads of this process have waited for a core while they could have run, by
+// number. Left out are threads whose names begin with "gh-": they do not compute, and wait for
+// those that do. Empty where the system does not tell.
+std::map<pid_t, int64_t> waiting_times();
 
-// Of all threads of this process; empty where the system does not tell.
-std::map<pid_t, ThreadTimes> thread_times();
-
-// Whether threads that compute, for a quarter of the time or more, waited for a core for a tenth of
-// it. A loader's, which work little and wait for those that compute, do not count.
-bool cores_are_short(const std::map<pid_t, ThreadTimes>& before,
-                     const std::map<pid_t, ThreadTimes>& after, int64_t nanoseconds);
+// Whether all together waited for a tenth of the time between, in nanoseconds, or more.
+bool cores_are_short(const std::map<pid_t, int64_t>& before, const std::map<pid_t, int64_t>& after,
+                     int64_t nanoseconds);
 
 // While it lives, compute threads that wait sleep after some microseconds. GNU's library does so
 // when there are more OpenMP threads than cores: these are the ones too many. They only sleep.
