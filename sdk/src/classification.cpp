@@ -257,11 +257,7 @@ ClassificationSettings read_classification(const Params& params) {
 void check_classification(const ClassificationSettings& settings, const EvalFacts& facts,
                           Complaints& out) {
   check_groups(facts, settings.groups, "groups", out);
-  if (!facts.class_targets) {
-    out.add(".data", "this evaluator needs class labels");
-    check_split(facts, settings.split, "split", out);
-    return;
-  }
+  if (!facts.class_targets) out.add(".data", "this evaluator needs class labels");
   if (!check_labelled_split(facts, settings.split, "split", out) || settings.leave_out) return;
   const std::vector<int64_t>* const tested = class_counts_of(facts, settings.split);
   const std::vector<int64_t>* const trained = class_counts_of(facts, "train");

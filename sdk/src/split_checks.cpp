@@ -37,7 +37,8 @@ bool check_split(const EvalFacts& facts, std::string_view split, std::string_vie
 
 bool check_labelled_split(const EvalFacts& facts, std::string_view split, std::string_view key,
                           Complaints& out) {
-  if (!check_split(facts, split, key, out)) return false;
+  // Data without any classes are the evaluator's to complain about, once.
+  if (!check_split(facts, split, key, out) || !facts.class_targets) return false;
   const SplitFacts* const known = facts_of(facts, split);
   if (!known) return true;
   if (known->targets != TargetKind::classes) {

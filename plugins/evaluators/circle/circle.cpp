@@ -132,10 +132,8 @@ class Circle final : public gh::Evaluator {
     if (facts.embedding_width != 2)
       out.add(".method", "the circle evaluator draws embeddings of width 2, this method gives " +
                              std::to_string(facts.embedding_width));
-    if (!facts.class_targets)
-      out.add(".data", "the circle evaluator needs class labels");
-    else
-      gh::check_labelled_split(facts, split_, "split", out);
+    if (!facts.class_targets) out.add(".data", "the circle evaluator needs class labels");
+    gh::check_labelled_split(facts, split_, "split", out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {

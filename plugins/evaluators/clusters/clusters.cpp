@@ -76,7 +76,7 @@ class Clusters final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_groups(facts, groups_, "groups", out);
-    if (!facts.class_targets) return out.add(".data", "clusters are compared with class labels");
+    if (!facts.class_targets) out.add(".data", "clusters are compared with class labels");
     if (!gh::check_labelled_split(facts, split_, "split", out)) return;
     const gh::SplitFacts* const known = gh::facts_of(facts, split_);
     if (!known) return;

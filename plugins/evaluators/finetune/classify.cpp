@@ -26,7 +26,7 @@ Finetune::Finetune(const gh::Params& params)
 
 void Finetune::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
   gh::check_classification(settings_, facts, out);
-  if (facts.class_targets) gh::check_labelled_split(facts, tuning_.train_split, "train_split", out);
+  gh::check_labelled_split(facts, tuning_.train_split, "train_split", out);
   check_tuning(tuning_, facts, out);
 }
 

@@ -47,7 +47,7 @@ class Knn final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_classification(settings_, facts, out);
-    if (!facts.class_targets || !gh::check_labelled_split(facts, bank_, "bank", out)) return;
+    if (!gh::check_labelled_split(facts, bank_, "bank", out)) return;
     const int64_t rows = gh::count_training_samples(facts, bank_, shots_, list_, "list", out);
     if (rows >= 0 && k_ > rows)
       out.add("k", "expected at most the " + std::to_string(rows) + " samples of the bank, got " +

@@ -86,7 +86,7 @@ class LinearProbe final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_classification(settings_, facts, out);
-    if (facts.class_targets && gh::check_labelled_split(facts, train_split_, "train_split", out))
+    if (gh::check_labelled_split(facts, train_split_, "train_split", out))
       gh::count_training_samples(facts, train_split_, shots_, list_, "list", out);
     if (train_split_ == settings_.split)
       out.add("train_split", "the probe would learn from the samples that it is tested on");

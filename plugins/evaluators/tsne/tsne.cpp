@@ -149,8 +149,7 @@ void Tsne::validate(const gh::Params& params, gh::Complaints& out) {
 
 void Tsne::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
   gh::check_groups(facts, groups_, "groups", out);
-  if (!facts.class_targets)
-    return out.add(".data", "the map shows classes: tsne needs class labels");
+  if (!facts.class_targets) out.add(".data", "the map shows classes: tsne needs class labels");
   if (!gh::check_labelled_split(facts, split_, "split", out)) return;
   const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
   if (!counts) return;
@@ -161,7 +160,7 @@ void Tsne::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
                              std::to_string(counts->size() - 1));
     else if ((*counts)[static_cast<std::size_t>(c)] == 0)
       out.add("classes", "class " + std::to_string(c) + " has no sample in split '" + split_ + "'");
-    if (!known) return;
+    if (!known || (*counts)[static_cast<std::size_t>(c)] == 0) return;
   }
   check_perplexity(*counts, out);
 }

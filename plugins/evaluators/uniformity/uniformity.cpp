@@ -90,7 +90,7 @@ class Uniformity final : public gh::Evaluator {
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
     gh::check_groups(facts, groups_, "groups", out);
-    if (!facts.class_targets) return out.add(".data", "class means need class labels");
+    if (!facts.class_targets) out.add(".data", "class means need class labels");
     if (!gh::check_labelled_split(facts, split_, "split", out)) return;
     const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
     if (!counts) return;

@@ -17,7 +17,8 @@ inline namespace v1 {
 GH_API bool check_split(const EvalFacts& facts, std::string_view split, std::string_view key,
                         Complaints& out);
 
-// The same, and each sample has a class that the training set knows.
+// The same, and each sample has a class that the training set knows. False without a complaint
+// where the data have no classes at all (EvalFacts::class_targets).
 GH_API bool check_labelled_split(const EvalFacts& facts, std::string_view split,
                                  std::string_view key, Complaints& out);
 

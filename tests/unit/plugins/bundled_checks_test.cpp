@@ -83,7 +83,7 @@ TEST_CASE("evaluators refuse splits, labels and counts that cannot work, and not
       {"knn", "split = \"tset\"", "split", "has no split 'tset'; it has train, test"},
       {"knn", "split = \"half\"", "split", "2 of 4 classes have no sample"},
       {"knn", "split = \"half\"\nmissing = \"leave-out\"", ""},
-      {"knn", "groups = \"lists(0-1; 2-7)\"", "groups", "7"},
+      {"knn", "groups = \"lists(0-1; 2-7)\"", "groups", "no class 4"},
       {"linear_probe", "train_split = \"train\"", ""},
       {"linear_probe", "train_split = \"bare\"", "train_split", "has no class labels"},
       {"linear_probe", "train_split = \"train\"\nlist = \"/of/none\"", "list", "cannot be read"},
