@@ -50,12 +50,18 @@ bool is_control(uint32_t point) {
 
 }  // namespace
 
+// Asked of strings of any length, most of them ASCII.
 bool is_plain_text(std::string_view text) {
-  bool plain = true;
-  for_each_code_point(text, [&](std::string_view, const CodePoint& point) {
-    plain = plain && point.bytes > 0 && !is_control(point.value);
-  });
-  return plain;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= 0x20 && text[i] < 0x7f) {
+      ++i;
+      continue;
+    }
+    const CodePoint point = first_code_point(text.substr(i));
+    if (point.bytes == 0 || is_control(point.value)) return false;
+    i += point.bytes;
+  }
+  return true;
 }
 
 std::string valid_utf8(std::string_view text) {
