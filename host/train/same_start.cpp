@@ -40,7 +40,8 @@ void require_same_start(Ranks& ranks, const Recipe& recipe, const Registry& regi
     facts["plugin " + plugin["name"].get<std::string>()] =
         plugin["version"].get<std::string>() + " sha256:" + plugin["sha256"].get<std::string>();
   const auto environment = describe_environment();
-  for (const char* key : {"ghhost", "sdk", "torch"}) facts[key] = environment[key].get<std::string>();
+  for (const char* key : {"ghhost", "sdk", "torch"})
+    facts[key] = environment[key].get<std::string>();
   facts["device"] = c10::DeviceTypeName(device.type(), true);
   require_none(ranks, disagreements(ranks, facts),
                "give every rank the same recipe, plugins and program");

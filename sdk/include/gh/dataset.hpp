@@ -68,8 +68,8 @@ class GH_API Notices {
   virtual ~Notices();
   virtual void say(Severity severity, std::string_view message) = 0;
   // Some samples are listed and not there. Returns where others are to stand in for them
-  // (loader.on_error = "skip"): the split is then opened with them, and reading one fails. Otherwise
-  // throws missing_data with `message`.
+  // (loader.on_error = "skip"): the split is then opened with them, and reading one fails.
+  // Otherwise throws missing_data with `message`.
   virtual void missing(std::string_view message);
 };
 

@@ -35,9 +35,9 @@ TEST_CASE("differences that change no number are none") {
 }
 
 TEST_CASE("the part of a recipe that changes numbers") {
-  const Table whole =
-      table("name = \"a\"\nseed = 1\n[loader]\nthreads = 1\n[checkpoint]\nkeep = 1\n"
-            "[train]\nbatch = 4\n[[eval]]\nk = 5\n");
+  const Table whole = table(
+      "name = \"a\"\nseed = 1\n[loader]\nthreads = 1\n[checkpoint]\nkeep = 1\n"
+      "[train]\nbatch = 4\n[[eval]]\nk = 5\n");
   CHECK(to_toml(numeric_part(whole)) ==
         to_toml(table("seed = 1\n[loader]\n[train]\nbatch = 4\n[[eval]]\nk = 5\n")));
 }

@@ -5,8 +5,8 @@
 #include "gh/error.hpp"
 #include "unit/report/run_fixture.hpp"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <cmath>
 #include <limits>
