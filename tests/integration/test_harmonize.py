@@ -97,7 +97,7 @@ class WrongInput(ResumeCase):
         self.refused(*file("1 1 1 -1"), says="entry 4 must be finite and not negative")
         self.refused(*file("0 0 0 0"), says="nothing but zeros")
         self.refused(*file("[1, 2"), says="no JSON list")
-        self.refused("harmonize.prior={id='file', file='absent'}", says="cannot read")
+        self.refused("harmonize.prior={id='file', file='absent'}", says="is not there")
         self.refused("harmonize.prior={id='oracle'}", "harmonize.structure={id='etf', points=3}", says="4 classes and only 3 points")
 
     def test_a_given_prior_with_zeros_is_met(self):
@@ -106,7 +106,7 @@ class WrongInput(ResumeCase):
         self.assertGreater(self.metrics(self.dir / "a")[-1]["loss_gh"], 0)
 
     def test_structures_that_cannot_be_are_refused(self):
-        self.refused("harmonize.structure={id='etf', points=1}", says="≥ 2")
+        self.refused("harmonize.structure={id='etf', points=1}", says="expected an integer in 2 …")
         self.refused("harmonize.structure={id='etf', points=4}", says="at most 3 points")
         self.refused("harmonize.structure={id='cross_polytope', points=5}", says="points")
         self.refused("harmonize.warm_up=6", says="GH would never start")
