@@ -130,13 +130,13 @@ class Trouble(GhhostCase):
 
     def test_a_last_batch_of_one_sample_is_refused_before_training(self):
         # 807 samples: 13 batches of 62 and one sample; parts of batches likewise. The projector normalises batches.
-        norm = 'method.projector="mlp"'
+        norm = ['method.projector="mlp"', "method.embedding=2"]
         for overrides in (["train.batch=62"], ["train.batch=124", "train.accumulate=2"]):
-            done = self.ghhost("run", TOY, *SHORT, norm, *overrides, "--out", self.dir / "never", expect=78)
+            done = self.ghhost("run", TOY, *SHORT, *norm, *overrides, "--out", self.dir / "never", expect=78)
             self.assertRegex(done.stderr, r"train\.batch.*807 samples in batches of")
             self.assertIn("train.drop_last = true", done.stderr)
             self.assertFalse((self.dir / "never").exists())
-        run = self.run_toy("a", norm, "train.batch=62", "train.drop_last=true")
+        run = self.run_toy("a", *norm, "train.batch=62", "train.drop_last=true")
         self.assertEqual(self.metrics(run)[-1]["step"], 130)
         # Without normalisation it can be done, and teaches nothing.
         self.assertIn("one sample for the last batch", self.ghhost("run", TOY, *SHORT, "train.batch=62", "--out", self.dir / "b").stderr)
