@@ -304,9 +304,11 @@ class Damaged(ResumeCase):
         self.assertEqual(self.files(run), before)
 
     def test_a_full_disk_keeps_the_checkpoint_before(self):
-        """A limit on the size of files stands for a full disk: writing fails half-way in both."""
+        """A limit on the size of files stands for a full disk: writing fails half-way in both. The
+        checkpoint is larger than any plugin, which the limit must let into memory."""
         run = self.dir / "run"
-        process = self.start("run", TOY, *LONG, "--out", run)
+        wide = [*LONG, "backbone.hidden=[8000]"]
+        process = self.start("run", TOY, *wide, "--out", run)
         self.wait_for_checkpoint(run, process, 1)
         self.kill(run, process)
         kept = sorted((run / "checkpoints").glob("step-*.safetensors"))
@@ -321,7 +323,7 @@ class Damaged(ResumeCase):
         self.assertIn("is safe", done.stderr)
         self.assertTrue(kept[-1].exists())
         self.assertEqual([], list((run / "checkpoints").glob("*.tmp")))
-        self.ghhost("run", TOY, *LONG, "--out", self.dir / "whole")
+        self.ghhost("run", TOY, *wide, "--out", self.dir / "whole")
         self.ghhost("resume", run)
         self.assert_same_run(self.dir / "whole", run)
 

@@ -89,7 +89,7 @@ TEST_CASE("a prior is read from a list or from lines, and refused by what is wro
   CHECK_THROWS_WITH(read("1 2x 1"), Catch::Contains("entry 2 is no number"));
   CHECK_THROWS_WITH(read("[1, \"a\", 1]"), Catch::Contains("entry 2 is no number"));
   CHECK_THROWS_WITH(read("[1, "), Catch::Contains("no JSON list"));
-  CHECK_THROWS_WITH(read_prior(dir.path() / "absent", 3), Catch::Contains("cannot read"));
+  CHECK_THROWS_WITH(read_prior(dir.path() / "absent", 3), Catch::Contains("is not there"));
 }
 
 TEST_CASE("the watch warns once of collapse, of a residual that stays, and of too many points") {
