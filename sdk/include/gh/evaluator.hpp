@@ -103,8 +103,8 @@ class GH_API Evaluation {
   virtual const RunFacts& facts() const = 0;
   virtual Random random(
       std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
-  // Cached: evaluators that ask for the same at one moment share it. Throws Error numeric when a
-  // feature is not finite.
+  // Computed once for all evaluators of a moment that ask for the same; each has its own copy.
+  // Throws Error numeric when a feature is not finite.
   virtual const Features& features(const FeatureRequest& request) = 0;
   virtual at::Tensor
   class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
