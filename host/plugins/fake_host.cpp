@@ -123,8 +123,10 @@ void FakeStep::backward(const at::Tensor& loss) {
   losses.push_back(loss.item<double>());
   if (!std::isfinite(losses.back()))
     faults.push_back(fmt::format("expected a finite loss, found {}", losses.back()));
-  if (!loss.requires_grad())
-    return faults.push_back("expected a loss that carries gradients, found none");
+  if (!loss.requires_grad()) {
+    faults.emplace_back("expected a loss that carries gradients, found none");
+    return;
+  }
   loss.backward();
 }
 
