@@ -1,9 +1,13 @@
 // @NAME@: each sample goes to the points by a softmax of its cosines, tilted by the prior; or to
-// the best one alone. Where to change what:
-//   assign()       your allocation: logits [N, K] of all ranks in, targets [N, K] with rows that
-//   sum to one out fit_every(), fit()   override both for a pass over the whole training set
-//   (K-means, SeLa) visit_state()  override it when you remember something between calls check()
-//   refuse recipes that cannot work
+// the best one alone.
+//
+// Where to change what:
+//   assign()   your allocation: logits [N, K] of all ranks in, targets [N, K] with rows that sum to
+//              one out
+//   kParams    what a recipe may set beside `id` in harmonize.allocator
+//
+// Override check() to refuse recipes that cannot work, fit_every() and fit() for a pass over the
+// whole training set (K-means, SeLa), and visit_state() to remember something between calls.
 #include "gh/component.hpp"
 
 #include <ATen/ops/softmax.h>

@@ -1,10 +1,12 @@
-// @NAME@: a perceptron with batch normalisation. Where to change what:
-//   @CLASS@Encoder  your network. Take every layer with parameters from request.layers, so that
-//   methods can put in layers of their
-//               own (masks, doubled norms); the order of calls fixes the initial weights, the names
-//               of children those in exports
-//   check()     refuse samples it cannot take
-//   kParams     what a recipe may set under [backbone]
+// @NAME@: a perceptron with batch normalisation.
+//
+// Where to change what:
+//   @CLASS@Encoder
+//              your network. Every layer with parameters comes from request.layers, so that methods
+//              can put in layers of their own (masks, doubled norms); the order of calls fixes the
+//              initial weights, the names of children are the names in exports
+//   check()    refuses samples it cannot take
+//   kParams    what a recipe may set under [backbone]
 #include "gh/component.hpp"
 
 #include <memory>

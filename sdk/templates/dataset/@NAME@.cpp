@@ -1,9 +1,13 @@
-// @NAME@: Gaussian blobs around a circle, generated. Where to change what:
-//   Blobs      one split: size, targets, shape and sample i. Called from many threads at once, so
-//   const and without caches read()     hand over one sample: sink.vector(…), sink.pixels(…,
-//   height, width, channels) or sink.encoded(file bytes, name) open()     read your files here;
-//   throw ErrorCode::missing_data with where to get them kParams    give a data set on disk
-//   gh::path("root", nullptr, "…")
+// @NAME@: Gaussian blobs around a circle, generated.
+//
+// Where to change what:
+//   Blobs      one split: size, targets, shape and samples; called from many threads at once, so
+//              that its functions are const and keep no caches
+//   read()     hands one sample over: sink.vector(values), sink.pixels(values, height, width,
+//              channels) or sink.encoded(bytes of a JPEG or PNG file, name)
+//   open()     opens files; throws ErrorCode::missing_data, which says where to get them
+//   kParams    what a recipe may set under [data]; for files gh::path("root", nullptr, "…")
+//
 // Decoding, thinning to a long tail, augmentation and batching are the host's.
 #include "gh/component.hpp"
 

@@ -1,8 +1,10 @@
-// @NAME@: how long embeddings are and how far each class spreads around its mean. Where to change
-// what:
+// @NAME@: how long embeddings are and how far each class spreads around its mean.
+//
+// Where to change what:
 //   evaluate()  your measurement: features in, metrics, tables and pictures (gh/plot.hpp) out
-//   check()     say before training what is missing: labels, a split, a width
+//   check()     says before training what is missing: labels, a split, a width
 //   kParams     what a recipe may set under [[eval]]
+//
 // For fine-tuning see Evaluation::clone_encoder() and each_batch().
 #include "gh/component.hpp"
 

@@ -1,9 +1,14 @@
 // @NAME@: pulls the two views of a sample together and spreads all samples over the sphere
-// (alignment and uniformity, Wang and Isola 2020). Where to change what:
-//   losses()     your loss, one value per sample; the base class runs encoder, projector, GH and
-//   backward check()      refuse recipes that cannot work, before training kParams      what a
-//   recipe may set under [method] step(), after_update(), visit_state(), … of gh::SslMethod:
-//   override them for twins, queues, several backward passes
+// (alignment and uniformity, Wang and Isola 2020).
+//
+// Where to change what:
+//   losses()   your loss, a value for each sample; the base class runs encoder, projector, GH and
+//              the backward pass
+//   check()    refuses recipes that cannot work, before training
+//   kParams    what a recipe may set under [method]
+//
+// For momentum twins, queues or several backward passes override step(), after_update() and
+// visit_state() of gh::SslMethod.
 #include "gh/component.hpp"
 #include "gh/two_view.hpp"
 
@@ -37,11 +42,12 @@ class @CLASS@ final : public gh::TwoViewMethod {
   }
 
  private:
-  // Log of the mean of exp(-t |x_i - x_j|^2) over all other samples j of the global batch, [B].
+  // log mean exp(−t |xᵢ − xⱼ|²) over all other samples j of the global batch: [B, width] → [B].
   at::Tensor uniformity(const at::Tensor& x) {
     const at::Tensor all = host().all_gather(x);
     gh::require(all.size(0) > 1, gh::ErrorCode::shape,
                 "a batch of one sample has no others; set train.drop_last = true");
+    // |xᵢ − xⱼ|² = 2 − 2 xᵢ·xⱼ, as rows have unit length.
     const at::Tensor exponent = sharpness_ * (2 * x.matmul(all.t()) - 2);
     const at::Tensor self =
         at::arange(x.size(0), x.options().dtype(at::kLong)) + host().facts().rank * x.size(0);

@@ -1,9 +1,15 @@
-// @NAME@: K points on the unit sphere. In the plane a regular polygon, elsewhere independent random
-// directions. Where to change what:
-//   points()       your arrangement: [K, width] float64, unit rows, a pure function of parameters,
-//   width and random best_cosine()  the best that is possible, if you know it; the report sets it
-//   beside what points() reached check()        refuse widths that cannot hold it learnable()
-//   return true and the points are trained along, rows kept on the sphere
+// @NAME@: K points on the unit sphere. In the plane a regular polygon, elsewhere independent
+// random directions.
+//
+// Where to change what:
+//   points()       your arrangement, [K, width] float64 with unit rows: a pure function of
+//                  parameters, width and random
+//   best_cosine()  the best that is possible, if you know it; reports set it beside what points()
+//                  reached
+//   check()        refuses widths that cannot hold the points
+//   kParams        what a recipe may set beside `id` in harmonize.structure
+//
+// Override learnable() to have the points trained along, with rows kept on the sphere.
 #include "gh/component.hpp"
 
 #include <ATen/ops/empty.h>
