@@ -297,15 +297,14 @@ Hsv to_hsv(__m256i r, __m256i g, __m256i b) {
                               select(green, _mm256_set1_epi32(2), _mm256_set1_epi32(4)));
   const __m256i plus = select(red, b, select(green, r, g));
   const __m256i minus = select(red, g, select(green, b, r));
-  const __m256i up =
-      _mm256_cmpeq_epi32(plus, low);  // base + 1 − quotient, else base − 1 + quotient
+  // base + 1 − quotient where it is set, else base − 1 + quotient
+  const __m256i up = _mm256_cmpeq_epi32(plus, low);
   const __m256i middle = _mm256_sub_epi32(high, select(up, minus, plus));
   // Grey pixels divide by one instead of zero and come out as s = 0, which is all that counts.
   const __m256 quotient = _mm256_div_ps(as_float(middle), as_float(_mm256_max_epi32(range, one)));
-  const __m256 sign =
-      _mm256_and_ps(_mm256_castsi256_ps(up), _mm256_set1_ps(-0.0f));  // turns the quotient around
-  const __m256i whole =
-      _mm256_sub_epi32(_mm256_sub_epi32(base, one), _mm256_add_epi32(up, up));  // up is −1
+  // The sign turns the quotient around; where it is set, up is −1.
+  const __m256 sign = _mm256_and_ps(_mm256_castsi256_ps(up), _mm256_set1_ps(-0.0f));
+  const __m256i whole = _mm256_sub_epi32(_mm256_sub_epi32(base, one), _mm256_add_epi32(up, up));
   const __m256 sixths = _mm256_add_ps(as_float(whole), _mm256_xor_ps(quotient, sign));
   const __m256 below = _mm256_cmp_ps(sixths, _mm256_setzero_ps(), _CMP_LT_OQ);
   const __m256 h = _mm256_add_ps(_mm256_div_ps(sixths, _mm256_set1_ps(6)),

@@ -32,8 +32,8 @@ struct Statistics {
 Statistics statistics_over(Ranks& ranks, const at::Tensor& x) {
   const auto wide = x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   const auto [mean, variance] = at::batch_norm_update_stats(x, {}, {}, 0.0);
-  const at::Tensor all =
-      ranks.all_gather(at::cat({mean, variance}).to(wide).view({1, 2, -1}));  // [world, 2, C]
+  const at::Tensor own = at::cat({mean, variance}).to(wide).view({1, 2, -1});
+  const at::Tensor all = ranks.all_gather(own);  // [world, 2, C]
   const at::Tensor means = all.select(1, 0), variances = all.select(1, 1);
   Statistics result;
   result.mean = means.mean(0);

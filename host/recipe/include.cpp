@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxFiles = 100;  // files that include each other twice over would take forever
-constexpr std::size_t kMaxBytes =
-    (std::size_t{1} << 20) + 1;  // one more than the parser accepts: enough for it to say so
+// One more than the parser accepts: enough for it to say so.
+constexpr std::size_t kMaxBytes = (std::size_t{1} << 20) + 1;
 
 std::string reason_not_found(const fs::path& file) {
   std::vector<std::string> neighbours;

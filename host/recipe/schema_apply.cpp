@@ -208,8 +208,8 @@ class Checker {
                             const std::string& key) {
     const Array* given = value.as<Array>();
     if (!given) return refuse(spec, value, source, key);
-    constexpr std::size_t kMaxComplaints =
-        10;  // a list of the wrong kind is one mistake, however long
+    // A list of the wrong kind is one mistake, however long.
+    constexpr std::size_t kMaxComplaints = 10;
     const ParamSpec element = element_of(spec);
     Array checked;
     for (std::size_t i = 0; i < given->size() && i - checked.size() < kMaxComplaints; ++i) {

@@ -23,8 +23,8 @@ class ResolvedParams final : public Params {
  public:
   ResolvedParams(const Schema& schema, const Table& resolved) {
     for (const ParamSpec& spec : schema) {
-      Stored& to =
-          stored_[spec.name];  // a map: its nodes stay where they are, so views into them do too
+      // A map: its nodes stay where they are, so views into them do too.
+      Stored& to = stored_[spec.name];
       to.kind = spec.kind;
       const Value* value = resolved.find(spec.name);
       if (!value) continue;

@@ -1,10 +1,11 @@
 // Lets test_weights.py reach what the program has no command for.
-//   weights_driver read FILE…             one line a file: "ok N", or the code and message of the
-//   error weights_driver convert FILE OUT       a weight file as safetensors weights_driver encode
-//   ID PARAMS WEIGHTS INPUT OUT
-//                                         loads WEIGHTS into a backbone (PARAMS in TOML), writes
-//                                         OUT with its features of x in INPUT [batch, C, H, W], and
-//                                         OUT.export with its export
+//   weights_driver read FILE…
+//       one line a file: "ok N", or the code and message of the error
+//   weights_driver convert FILE OUT
+//       a weight file as safetensors
+//   weights_driver encode ID PARAMS WEIGHTS INPUT OUT
+//       loads WEIGHTS into a backbone (PARAMS in TOML), writes OUT with its features of x in INPUT
+//       [batch, C, H, W], and OUT.export with its export
 #include "gh/backbone.hpp"
 #include "run/weight_file.hpp"
 #include "support/plugin_fixture.hpp"

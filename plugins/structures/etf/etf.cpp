@@ -47,8 +47,8 @@ class Etf final : public gh::Structure {
     gh::require(points_ <= width + 1, gh::ErrorCode::invalid_param, "points = ", points_,
                 " exceeds the ", width + 1, " of a simplex in ", width, " dimensions");
     const double scale = std::sqrt(points_ / (points_ - 1.0));
-    // The published generator centres a random K-frame; that needs K ≤ d and is no simplex for K =
-    // d+1.
+    // The published generator centres a random K-frame; that needs K ≤ d, and for K = d+1 it is no
+    // simplex.
     if (points_ <= width) {
       const at::Tensor frame = random_frame(points_, width, random);
       return scale * (frame - frame.mean({0}, true));

@@ -42,8 +42,8 @@ at::Tensor stats(const at::Tensor& m) {
 
 TEST_CASE("etf has the Gram matrix of the published generator wherever that is a simplex",
           "[parity]") {
-  const auto file =
-      test::find_vector("gh_etf");  // holds a published matrix, so it is not in this repository
+  // It holds a published matrix, so it is not in this repository.
+  const auto file = test::find_vector("gh_etf");
   if (!file) return;
   int compared = 0;
   for (const auto& [name, published] : file->tensors) {

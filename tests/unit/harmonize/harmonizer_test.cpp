@@ -47,8 +47,8 @@ Loss loss_of(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& point
 }
 
 TEST_CASE("the GH loss and its gradients equal the published ones", "[parity]") {
-  const auto file =
-      test::find_vector("gh_loss");  // holds the published matrix, so it is not in this repository
+  // It holds the published matrix, so it is not in this repository.
+  const auto file = test::find_vector("gh_loss");
   if (!file) return;
   for (const std::string which : {"pi", "none"}) {
     const at::Tensor prior = which == "pi" ? file->at("pi") : at::Tensor();
