@@ -18,8 +18,8 @@ enum class InspectDepth {
 
 struct PluginReport {
   std::filesystem::path file;  // what was inspected; empty when nothing was found
-  std::optional<PluginError>
-      error;  // not found, refused, crashed, timed out; `conformance` when there are violations
+  // Not found, refused, crashed, timed out; `conformance` when there are violations.
+  std::optional<PluginError> error;
   std::vector<std::string> violations;  // InspectDepth::check
   std::vector<std::string> remarks;     // what could not be tried and why
   std::string text;  // for people: facts, parameters and a paste-ready TOML block per component

@@ -102,8 +102,8 @@ class Registry : public Catalog {
   // Ids of that kind that some usable file provides, sorted.
   std::vector<std::string> provided(gh_kind kind) const;
 
-  const ComponentInfo& info(
-      gh_kind kind, const std::string& id) const;  // must be loaded; ErrorCode::internal otherwise
+  // The component must be loaded; ErrorCode::internal otherwise.
+  const ComponentInfo& info(gh_kind kind, const std::string& id) const;
 
   // Makes a component. What create throws becomes a gh::Error that names component, code and
   // message. `params` must outlive it.

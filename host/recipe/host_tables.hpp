@@ -35,9 +35,9 @@ struct TableSpec {
   std::string doc;
   Presence presence = Presence::required;
   Schema keys;  // the host's own
-  std::optional<gh_kind>
-      component;  // `id` names a plugin's component, the other keys are its parameters
-  std::vector<Variant> variants;  // or `id` names one of these
+  // `id` names a plugin's component, the other keys are its parameters; or one of the variants.
+  std::optional<gh_kind> component;
+  std::vector<Variant> variants;
   std::string default_variant;    // empty: `id` is required
   std::vector<TableSpec> tables;
   Table (*expand)(const Table&) = nullptr;  // rewrites what was written before it is checked

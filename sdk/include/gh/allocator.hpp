@@ -16,36 +16,53 @@ inline namespace v1 {
 
 // Known before anything is built. Host to plugin; later minors append.
 struct AllocatorFacts {
-  int64_t points = 0;   // K
-  int64_t width = 0;    // of the embedding
-  int64_t batch = 0;    // rows that assign() sees: all ranks, one call of step()
-  int64_t samples = 0;  // training samples
-  int64_t classes = 0;  // 0 unless the component declares GH_SEES_LABELS
+  // K, of the structure.
+  int64_t points = 0;
+  // Dimensions of the embedding.
+  int64_t width = 0;
+  // Rows that assign() sees: all ranks, one call of step().
+  int64_t batch = 0;
+  // In the training set.
+  int64_t samples = 0;
+  // 0 unless the component declares GH_SEES_LABELS.
+  int64_t classes = 0;
   // Assignments will have AssignRequest::differentiable set. Since 1.1.
   bool differentiable = false;
 };
 
 // Host to plugin; later minors append.
 struct AssignRequest {
-  at::Tensor logits;   // [N, K] float, larger is closer: cosines of samples and points scaled to
-                       // rows of unit length, or what harmonize.logits and allocate make of them
-  at::Tensor prior;    // [K] float64, sums to 1, entries may be zero; undefined: no preference
-  at::Tensor indices;  // [N] int64, position in the training set
-  at::Tensor labels;   // [N] int64; undefined unless the component declares GH_SEES_LABELS
-  bool differentiable = false;  // gradients must flow from targets to logits
+  // [N, K] float, larger is closer: cosines of samples and points scaled to rows of unit length, or
+  // what harmonize.logits and allocate make of them.
+  at::Tensor logits;
+  // [K] float64, sums to 1, entries may be zero; undefined: no preference.
+  at::Tensor prior;
+  // [N] int64, position in the training set.
+  at::Tensor indices;
+  // [N] int64; undefined unless the component declares GH_SEES_LABELS.
+  at::Tensor labels;
+  // Gradients must flow from targets to logits.
+  bool differentiable = false;
 };
 
 // Host to plugin; later minors append.
 struct FitRequest {
-  at::Tensor embeddings;  // [n, width] float32, CPU, as SslMethod::embed() gives them in evaluation
-                          // mode; the same on all ranks
-  at::Tensor points;      // [K, width] float64, CPU, as they stand
-  at::Tensor prior;       // as in AssignRequest
-  at::Tensor indices;     // [n] int64, position of each row in the training set
-  at::Tensor labels;      // [n] int64; undefined unless the component declares GH_SEES_LABELS
-  Random random{0};       // the same on all ranks
-  at::Tensor table;       // [n, K] float32, CPU: tracked logits of each row, a momentum average of
-                          // AssignRequest::logits; zeros where nothing was tracked
+  // [n, width] float32, CPU, as SslMethod::embed() gives them in evaluation mode; the same on all
+  // ranks.
+  at::Tensor embeddings;
+  // [K, width] float64, CPU, as they stand.
+  at::Tensor points;
+  // As in AssignRequest.
+  at::Tensor prior;
+  // [n] int64, position of each row in the training set.
+  at::Tensor indices;
+  // [n] int64; undefined unless the component declares GH_SEES_LABELS.
+  at::Tensor labels;
+  // The same on all ranks.
+  Random random{0};
+  // [n, K] float32, CPU: tracked logits of each row, a momentum average of AssignRequest::logits;
+  // zeros where nothing was tracked.
+  at::Tensor table;
 };
 
 // Optional: query("gh.fits_table.v1") is not null when fit() reads the table only; the host then
@@ -56,7 +73,8 @@ inline constexpr const char* kFitsTable = "gh.fits_table.v1";
 class GH_API AssignReport {
  public:
   virtual ~AssignReport();
-  virtual void scalar(std::string_view name, double value) = 0;  // "residual", "iterations", …
+  // "residual", "iterations", …
+  virtual void scalar(std::string_view name, double value) = 0;
 };
 
 // Training thread.

@@ -15,9 +15,12 @@ inline namespace v1 {
 
 // Host to plugin; later minors append.
 struct BackboneRequest {
-  std::span<const int64_t> sample_shape;  // [D] or [C,H,W]
-  LayerFactory* layers = nullptr;  // where every layer with parameters comes from; never null
-  Random random{0};                // initial weights
+  // [D] or [C,H,W].
+  std::span<const int64_t> sample_shape;
+  // Where every layer with parameters comes from; never null.
+  LayerFactory* layers = nullptr;
+  // Initial weights.
+  Random random{0};
 };
 
 // Building thread.

@@ -26,7 +26,8 @@ inline namespace v1 {
 
 struct ClassificationSettings {
   std::string split, groups;
-  bool leave_out = false;  // classes that the split does not have
+  // Classes that the split does not have.
+  bool leave_out = false;
 };
 
 GH_API ClassificationSettings read_classification(const Params& params);
@@ -36,9 +37,12 @@ GH_API void check_classification(const ClassificationSettings& settings, const E
 
 // The outcome for the samples of settings.split, in its order.
 struct Classified {
-  at::Tensor ranked;   // [n, r] int64: r ≥ 1 classes of each sample, likeliest first
-  at::Tensor targets;  // [n] int64
-  std::vector<std::string> class_names;  // may be empty
+  // [n, r] int64: r ≥ 1 classes of each sample, likeliest first.
+  at::Tensor ranked;
+  // [n] int64.
+  at::Tensor targets;
+  // May be empty.
+  std::vector<std::string> class_names;
 };
 
 // The r largest of each row, largest first, of equal ones the lower column first: [n, C] → [n, r],

@@ -1,7 +1,9 @@
 // How a C++ plugin declares itself, at the end of its source:
 //
-//   constexpr gh::Component kComponents[] = {gh::describe<Simclr>("simclr", "SimCLR with NT-Xent",
-//   kParams)}; GH_PLUGIN(kComponents, .license = "MIT", .authors = "…", .doc = "…")
+//   constexpr gh::Component kComponents[] = {
+//       gh::describe<Simclr>("simclr", "SimCLR with NT-Xent", kParams),
+//   };
+//   GH_PLUGIN(kComponents, .license = "MIT", .authors = "…", .doc = "…")
 //
 // Name and version come from gh_add_plugin() in the plugin's CMakeLists.txt.
 #pragma once
@@ -71,8 +73,8 @@ struct Component : gh_component_v1 {
 };
 static_assert(sizeof(Component) == sizeof(gh_component_v1));
 
-// T has a constructor from const Params&, and optionally `static void validate(const Params&,
-// Complaints&)`.
+// T has a constructor from const Params&, and optionally
+//   static void validate(const Params& params, Complaints& out);
 template <class T>
 constexpr Component describe(const char* id, const char* doc, const Param* params,
                              uint32_t param_count) {
@@ -84,8 +86,8 @@ constexpr Component describe(const char* id, const char* doc, const Param* param
   c.doc = doc;
   c.params = params;
   c.param_count = param_count;
-  if constexpr (std::is_same_v<Interface, Dataset>)
-    c.threads = GH_THREADS_ANY;  // loader threads read it
+  // Loader threads read it.
+  if constexpr (std::is_same_v<Interface, Dataset>) c.threads = GH_THREADS_ANY;
   c.create = [](const void* p) -> void* {
     return static_cast<Interface*>(new T(*static_cast<const Params*>(p)));
   };

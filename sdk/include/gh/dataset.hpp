@@ -22,8 +22,9 @@ class GH_API SampleSink {
  public:
   virtual ~SampleSink();
   virtual void vector(std::span<const float> values) = 0;
+  // Bytes of a picture, rows of pixels with their channels innermost.
   virtual void pixels(std::span<const uint8_t> values, int64_t height, int64_t width,
-                      int64_t channels) = 0;  // HWC
+                      int64_t channels) = 0;
   // A compressed image file (JPEG, PNG); `origin` names it in messages.
   virtual void encoded(std::span<const uint8_t> bytes, std::string_view origin) = 0;
 };
@@ -41,12 +42,14 @@ class GH_API Split {
   virtual ~Split();
   virtual int64_t size() const = 0;
   virtual TargetKind target_kind() const = 0;
-  virtual at::Tensor targets() const = 0;                // undefined for TargetKind::none
-  virtual std::vector<std::string> class_names() const;  // may be empty
-  // Shape of every sample as a tensor, ([D] or [C,H,W]), or empty when samples differ in size.
+  // Undefined for TargetKind::none.
+  virtual at::Tensor targets() const = 0;
+  // May be empty.
+  virtual std::vector<std::string> class_names() const;
+  // Shape of every sample as a tensor, [D] or [C,H,W], or empty when samples differ in size.
   virtual std::vector<int64_t> sample_shape() const = 0;
-  virtual void read(int64_t index,
-                    SampleSink& sink) const = 0;  // hands exactly one sample to the sink
+  // Hands exactly one sample to the sink.
+  virtual void read(int64_t index, SampleSink& sink) const = 0;
   // Changes when the content does; recorded with every result.
   virtual std::string fingerprint() const = 0;
   virtual void* query(const char* interface_id);
@@ -55,9 +58,10 @@ class GH_API Split {
 class GH_API Dataset {
  public:
   virtual ~Dataset();
-  virtual std::vector<std::string> splits() const = 0;  // "train" and usually "test"
-  // Opens a split; ErrorCode::missing_data says what to fetch from where. `seed` is for generated
-  // data.
+  // "train" and usually "test".
+  virtual std::vector<std::string> splits() const = 0;
+  // Opens a split. `seed` is for generated data. Throws Error missing_data, which says what to
+  // fetch from where.
   virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed) const = 0;
   virtual void* query(const char* interface_id);
 };
@@ -69,7 +73,7 @@ class GH_API Notices {
   virtual void say(Severity severity, std::string_view message) = 0;
   // Some samples are listed and not there. Returns where others are to stand in for them
   // (loader.on_error = "skip"): the split is then opened with them, and reading one fails.
-  // Otherwise throws missing_data with `message`.
+  // Otherwise throws Error missing_data with `message`.
   virtual void missing(std::string_view message);
 };
 

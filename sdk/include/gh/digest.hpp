@@ -1,4 +1,5 @@
-// SHA-256, so that fingerprints of data are the numbers sha256sum prints.
+// SHA-256, so that fingerprints of data are the numbers sha256sum prints. Any thread, on objects
+// that are not shared.
 #pragma once
 
 #include "gh/export.hpp"

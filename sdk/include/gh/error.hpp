@@ -1,7 +1,7 @@
 // The one error type that crosses between host and plugins.
 //
-//   gh::require(points > 1, gh::ErrorCode::invalid_param, "points must be at least 2, got ",
-//   points);
+//   gh::require(points > 1, gh::ErrorCode::invalid_param,
+//               "points must be at least 2, got ", points);
 //
 // The host adds component, phase and recipe position; a message says what was expected and what
 // came.

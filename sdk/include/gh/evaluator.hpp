@@ -30,20 +30,25 @@ enum class FeatureLevel : int {
 struct FeatureRequest {
   uint32_t struct_size = sizeof(FeatureRequest);
   FeatureLevel level = FeatureLevel::backbone;
-  std::string_view split = "train";  // "train": the thinned training set; "train:full": before
-                                     // thinning; else the data set's
+  // "train": the thinned training set; "train:full": before thinning; else the data set's.
+  std::string_view split = "train";
   // "plain": without augmentation; "train": the method's first view; or a preset of [views], with
   // the recipe's normalisation.
   std::string_view views = "plain";
-  at::Tensor samples = {};  // [n] int64, positions in the split; undefined: all, in order
-  int64_t draw = 0;         // ≥ 0: another number, other draws of what is random in `views`
+  // [n] int64, positions in the split; undefined: all, in order.
+  at::Tensor samples = {};
+  // ≥ 0: another number, other draws of what is random in `views`.
+  int64_t draw = 0;
 };
 
 // Host to plugin; later minors append.
 struct Features {
-  at::Tensor x;                          // [N, D] float32, CPU, evaluation mode, no gradient
-  at::Tensor targets;                    // as Split::targets(); undefined where the split has none
-  std::vector<std::string> class_names;  // may be empty
+  // [N, D] float32, CPU, evaluation mode, no gradient.
+  at::Tensor x;
+  // As Split::targets(); undefined where the split has none.
+  at::Tensor targets;
+  // May be empty.
+  std::vector<std::string> class_names;
 };
 
 // One split, before training. Never grows: it is handed over in arrays. Since 1.1.
@@ -51,7 +56,8 @@ struct SplitFacts {
   std::string name;
   int64_t samples = 0;
   TargetKind targets = TargetKind::none;
-  int64_t classes = 0;  // of TargetKind::classes and multi, else 0
+  // With TargetKind::classes and multi, else 0.
+  int64_t classes = 0;
 };
 
 // Known once the networks are built, so that an evaluator can refuse before training. Host to
@@ -61,14 +67,17 @@ struct EvalFacts {
   bool class_targets = false;
   bool real_targets = false;
   std::vector<int64_t> sample_shape;
-  int64_t feature_width = 0;    // of FeatureLevel::backbone
-  int64_t embedding_width = 0;  // of FeatureLevel::embedding
+  // Of features at FeatureLevel::backbone.
+  int64_t feature_width = 0;
+  // Of features at FeatureLevel::embedding.
+  int64_t embedding_width = 0;
   bool multi_targets = false;
   // Since 1.1. A split that cannot be opened yet is in `splits`, but not among these.
   std::vector<SplitFacts> split_facts;
   // Samples of each class, one list for each of split_facts; empty unless it has class targets.
   std::vector<std::vector<int64_t>> class_counts;
-  int64_t harmonize_points = 0;  // of the structure; 0 without [harmonize]
+  // Points of the structure; 0 without [harmonize].
+  int64_t harmonize_points = 0;
   // As EvaluationServices::positions(); throws where the list cannot be read. May be empty.
   std::function<at::Tensor(std::string_view split, std::string_view file)> positions;
 };
@@ -81,7 +90,9 @@ inline const SplitFacts* facts_of(const EvalFacts& facts, std::string_view split
 }
 
 // What else the host does for an evaluator:
+//
 //   auto* services = static_cast<EvaluationServices*>(evaluation.query(EvaluationServices::kId));
+//
 // Lives as long as the Evaluation. Training thread.
 class GH_API EvaluationServices {
  public:
@@ -101,13 +112,13 @@ class GH_API Evaluation {
  public:
   virtual ~Evaluation();
   virtual const RunFacts& facts() const = 0;
-  virtual Random random(
-      std::string_view purpose) const = 0;  // keyed by seed and evaluator, not by the moment
+  // A stream keyed by seed, evaluator and purpose, not by the moment.
+  virtual Random random(std::string_view purpose) const = 0;
   // Computed once for all evaluators of a moment that ask for the same; each has its own copy.
   // Throws Error numeric when a feature is not finite.
   virtual const Features& features(const FeatureRequest& request) = 0;
-  virtual at::Tensor
-  class_counts() = 0;  // [C] int64, of the thinned training set; undefined without class targets
+  // Samples of each class of the thinned training set, [C] int64; undefined without class targets.
+  virtual at::Tensor class_counts() = 0;
   // What GH pulls towards, as it stands: [K, width] float32 and the prior [K] float64, CPU;
   // undefined without [harmonize].
   virtual at::Tensor points() = 0;

@@ -62,13 +62,19 @@
 #define GH_FP_LEVEL "1"
 #endif
 
-#define GH_FINGERPRINT                                                                        \
-  "sdk=" GH_TEXT(GH_SDK_MAJOR) "." GH_TEXT(                                                   \
-      GH_SDK_MINOR) "\ntorch=" TORCH_VERSION "\ndevice=" GH_TORCH_DEVICE "\narch=" GH_FP_ARCH \
-                    "\ncompiler=" GH_FP_COMPILER "\ncxx_abi=" GH_TEXT(                        \
-                        __GXX_ABI_VERSION) "\nstdlib=" GH_FP_STDLIB                           \
-                                           "\nstring_abi=" GH_FP_STRING_ABI                   \
-                                           "\nstdlib_debug=" GH_FP_DEBUG                      \
-                                           "\nsanitizer=" GH_FP_SANITIZER                     \
-                                           "\ncpu_level=" GH_FP_LEVEL                         \
-                                           "\ncompiler_version=" GH_FP_COMPILER_VERSION "\n"
+// A line for each key.
+// clang-format off
+#define GH_FINGERPRINT                                         \
+  "sdk=" GH_TEXT(GH_SDK_MAJOR) "." GH_TEXT(GH_SDK_MINOR) "\n"  \
+  "torch=" TORCH_VERSION "\n"                                  \
+  "device=" GH_TORCH_DEVICE "\n"                               \
+  "arch=" GH_FP_ARCH "\n"                                      \
+  "compiler=" GH_FP_COMPILER "\n"                              \
+  "cxx_abi=" GH_TEXT(__GXX_ABI_VERSION) "\n"                   \
+  "stdlib=" GH_FP_STDLIB "\n"                                  \
+  "string_abi=" GH_FP_STRING_ABI "\n"                          \
+  "stdlib_debug=" GH_FP_DEBUG "\n"                             \
+  "sanitizer=" GH_FP_SANITIZER "\n"                            \
+  "cpu_level=" GH_FP_LEVEL "\n"                                \
+  "compiler_version=" GH_FP_COMPILER_VERSION "\n"
+// clang-format on

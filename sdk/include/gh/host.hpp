@@ -23,43 +23,56 @@ inline namespace v1 {
 
 // Known before anything is built, and constant for the run, but for what says otherwise.
 struct RunFacts {
-  int64_t samples = 0;  // training samples after thinning, all ranks
-  int64_t batch = 0;    // samples per optimiser step, all ranks
-  int64_t accumulate =
-      1;  // calls of step() per optimiser step; each sees batch / accumulate samples
-  int64_t steps_per_epoch = 0;  // of the full training set
-  int64_t epochs = 0;           // train.epochs
+  // Training samples after thinning, all ranks.
+  int64_t samples = 0;
+  // Samples per optimiser step, all ranks.
+  int64_t batch = 0;
+  // Calls of step() per optimiser step; each sees batch / accumulate samples.
+  int64_t accumulate = 1;
+  // Optimiser steps of an epoch over the full training set.
+  int64_t steps_per_epoch = 0;
+  // Passes over the training set, train.epochs.
+  int64_t epochs = 0;
   uint64_t seed = 0;
   int64_t rank = 0;
   int64_t world = 1;
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  std::vector<std::vector<int64_t>> view_shapes;  // one per view, without the batch dimension
-  bool harmonized = false;                        // the recipe has [harmonize]
-  std::vector<std::string>
-      per_sample;  // names of publish_per_sample() that the recipe's views read
-  std::vector<int64_t>
-      class_counts;  // of the thinned training set; empty unless the component may see labels
+  // One per view, without the batch dimension.
+  std::vector<std::vector<int64_t>> view_shapes;
+  // The recipe has [harmonize].
+  bool harmonized = false;
+  // Names of publish_per_sample() that the recipe's views read.
+  std::vector<std::string> per_sample;
+  // Samples of each class of the thinned training set; empty unless the component may see labels.
+  std::vector<int64_t> class_counts;
 
   // Since 1.1.
-  std::string harmonize_mode;   // harmonize.mode: "reference" or "paper"; "" without [harmonize]
-  std::string harmonize_apply;  // harmonize.apply: "loss" or "projector"; "" without [harmonize]
-  int64_t harmonize_points =
-      0;                    // of the structure; 0 without [harmonize] and until build() is over
-  bool drop_last = false;   // train.drop_last
-  bool sync_norm = false;   // ranks.sync_norm
-  std::string convolution;  // train.convolution, for layers of the method's own
+  // harmonize.mode: "reference" or "paper"; "" without [harmonize].
+  std::string harmonize_mode;
+  // harmonize.apply: "loss" or "projector"; "" without [harmonize].
+  std::string harmonize_apply;
+  // Points of the structure; 0 without [harmonize] and until build() is over.
+  int64_t harmonize_points = 0;
+  // train.drop_last: batches that are not full are left out.
+  bool drop_last = false;
+  // ranks.sync_norm: normalisation uses the statistics of all ranks.
+  bool sync_norm = false;
+  // train.convolution, for layers of the method's own.
+  std::string convolution;
 };
 
 // Where training stands. Epochs and steps count from 0; `step` runs on over epochs within a stage.
 struct Progress {
   std::string stage;
   int64_t stage_index = 0;
-  int64_t epoch = 0;   // of this stage
-  int64_t epochs = 0;  // of this stage
-  int64_t step =
-      0;  // optimiser steps done in this stage; counts up when after_update() has returned
-  int64_t steps = 0;  // optimiser steps this stage will have; 0 in begin_stage()
+  // Of this stage: the number of the epoch, and how many there are.
+  int64_t epoch = 0;
+  int64_t epochs = 0;
+  // Optimiser steps done in this stage; counts up when after_update() has returned.
+  int64_t step = 0;
+  // Optimiser steps this stage will have; 0 in begin_stage().
+  int64_t steps = 0;
 };
 
 // Services, valid from build() until the component is destroyed. Training thread only.
@@ -92,8 +105,9 @@ class GH_API Host {
   // Collectives over ranks; with one rank each returns its input. Every rank calls them in the same
   // order. Gradients of a float tensor flow through both and are summed over ranks, as the mean
   // over ranks in Step needs it; integers are fine too.
-  virtual at::Tensor all_gather(
-      const at::Tensor& rows) = 0;  // [B,…] → [world·B,…], rank order; B the same everywhere
+  //
+  // Gathering [B,…] gives [world·B,…] in rank order; B is the same everywhere.
+  virtual at::Tensor all_gather(const at::Tensor& rows) = 0;
   virtual at::Tensor all_reduce_sum(const at::Tensor& value) = 0;
   // Rows exchanged between ranks by a permutation keyed by the step, and back (MoCo's shuffled BN).
   // No gradient.

@@ -45,7 +45,8 @@ struct NormalizationSpec {
   double momentum = 0.1;
   bool affine = true;
   bool relu = false;
-  bool zero_init = false;  // scale starts at 0 instead of 1
+  // Scale starts at 0 instead of 1.
+  bool zero_init = false;
 };
 
 class GH_API Normalization : public Layer {
@@ -63,7 +64,8 @@ class GH_API LayerFactory {
   virtual std::shared_ptr<Layer> linear(const LinearSpec& spec, Random& random) = 0;
   virtual std::shared_ptr<Layer> convolution(const ConvolutionSpec& spec, Random& random) = 0;
   virtual std::shared_ptr<Normalization> normalization(const NormalizationSpec& spec) = 0;
-  virtual void* query(const char* interface_id);  // null unless it knows the interface
+  // Later abilities of a factory; null unless it knows the interface.
+  virtual void* query(const char* interface_id);
 };
 
 // Optional: LayerFactory::query(kFollowsConvolution) is not null when the convolutions that a

@@ -19,7 +19,8 @@ inline namespace v1 {
 
 struct NamedTensor {
   std::string name;
-  at::Tensor tensor;  // shares storage with the module's
+  // Shares storage with the module's.
+  at::Tensor tensor;
 };
 
 // Training thread, except that forward() in evaluation mode may run on several threads.

@@ -123,12 +123,13 @@ constexpr Param table(const char* name, const char* default_toml, const char* do
 class GH_API Params {
  public:
   virtual ~Params();
-  virtual bool has(std::string_view name) const = 0;  // false only for an absent optional parameter
+  // False only for an absent optional parameter.
+  virtual bool has(std::string_view name) const = 0;
   virtual bool boolean(std::string_view name) const = 0;
   virtual int64_t integer(std::string_view name) const = 0;
   virtual double real(std::string_view name) const = 0;
-  virtual std::string_view text(
-      std::string_view name) const = 0;  // strings, choices, absolute paths
+  // The text of a string, a choice or a path, which is absolute.
+  virtual std::string_view text(std::string_view name) const = 0;
   virtual std::span<const int64_t> integers(std::string_view name) const = 0;
   virtual std::span<const double> reals(std::string_view name) const = 0;
   virtual std::span<const std::string_view> texts(std::string_view name) const = 0;

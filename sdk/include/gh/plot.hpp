@@ -23,9 +23,11 @@ namespace gh {
 inline namespace v1 {
 
 struct PlotSeries {
-  std::string name;  // empty: not in the legend
+  // Empty: not in the legend.
+  std::string name;
+  // As many as y.
   std::vector<double> x;
-  std::vector<double> y;  // as many as x
+  std::vector<double> y;
 };
 
 // A dashed vertical line at `x` of a line plot, with a word above it.
@@ -41,9 +43,12 @@ struct PlotMark {
 class GH_API ScatterPlot {
  public:
   std::string title;
-  bool unit_circle = false;  // draw it, in place of scales
-  double extent = 0;         // half-width of the drawing; 0: from the data
-  int size = 320;            // pixels; at least 120
+  // Whether to draw it, in place of scales.
+  bool unit_circle = false;
+  // Half-width of the drawing; 0: from the data.
+  double extent = 0;
+  // Pixels; at least 120.
+  int size = 320;
 
   // Throws Error shape when x and y differ in length.
   void add(PlotSeries series);
@@ -58,9 +63,12 @@ class GH_API LinePlot {
  public:
   std::string title;
   std::string x_label;
-  std::vector<PlotMark> marks;  // those outside the data's range are left out
-  int width = 640;              // pixels; at least 160
-  int height = 240;             // pixels; at least 120
+  // Those outside the data's range are left out.
+  std::vector<PlotMark> marks;
+  // Pixels; at least 160.
+  int width = 640;
+  // Pixels; at least 120.
+  int height = 240;
 
   // Throws Error shape when x and y differ in length. x must ascend.
   void add(PlotSeries series);
@@ -73,7 +81,8 @@ class GH_API LinePlot {
 // Bars side by side from left to right, one colour a series; heights from 0 to `top`. A value that
 // is not finite is a gap.
 struct BarSeries {
-  std::string name;  // empty: not in the legend
+  // Empty: not in the legend.
+  std::string name;
   std::vector<double> values;
 };
 
@@ -81,9 +90,12 @@ class GH_API BarPlot {
  public:
   std::string title;
   std::string x_label;
-  double top = 0;    // 0: from the data
-  int width = 640;   // pixels; at least 160
-  int height = 240;  // pixels; at least 120
+  // 0: from the data.
+  double top = 0;
+  // Pixels; at least 160.
+  int width = 640;
+  // Pixels; at least 120.
+  int height = 240;
 
   // Its bars stand to the right of those added before.
   void add(BarSeries series);
@@ -99,10 +111,13 @@ class GH_API GridPlot {
  public:
   std::string title;
   std::string row_label, column_label;
-  std::vector<std::string> row_names, column_names;  // as many as rows and columns, or empty
-  std::vector<std::vector<double>> rows;             // all of one length
+  // As many as rows and columns, or empty.
+  std::vector<std::string> row_names, column_names;
+  // All of one length.
+  std::vector<std::vector<double>> rows;
   double top = 1;
-  int size = 400;  // pixels of the longer side; at least 120
+  // Pixels of the longer side; at least 120.
+  int size = 400;
 
   // Throws Error shape when rows differ in length or names do not fit.
   std::string svg() const;
@@ -110,15 +125,19 @@ class GH_API GridPlot {
 
 // Rows of small pictures with words: a heading, then pictures with a caption below each.
 struct PictureCell {
-  std::string png;      // bytes
-  std::string caption;  // may be empty
-  bool marked = false;  // with a frame
+  // Bytes of the file.
+  std::string png;
+  // May be empty.
+  std::string caption;
+  // With a frame.
+  bool marked = false;
 };
 
 class GH_API PictureRows {
  public:
   std::string title;
-  int side = 64;  // pixels a picture
+  // Pixels a picture.
+  int side = 64;
 
   void add(std::string heading, std::vector<PictureCell> cells);
   std::string svg() const;

@@ -57,10 +57,10 @@ enum gh_param_flags {
 
 /* Flags of a component. */
 enum gh_component_flags {
-  GH_SEES_LABELS =
-      1u << 0, /* the host hands it labels; it withholds them from every other component */
-  GH_NONDETERMINISTIC =
-      1u << 1 /* same recipe and seed may give other numbers; recorded in the run */
+  /* The host hands it labels; it withholds them from every other component. */
+  GH_SEES_LABELS = 1u << 0,
+  /* Same recipe and seed may give other numbers; recorded in the run. */
+  GH_NONDETERMINISTIC = 1u << 1
 };
 
 /* Which threads may call a component. */

@@ -1,8 +1,10 @@
 // Counter-based random numbers (Philox4x32-10, Salmon et al. 2011). A stream is a pure function of
 // its key: no global state, the same draws on any thread and in any order of creation.
 //
-//   gh::Random random = host.random("queue");   // keyed by seed, component, purpose and training
-//   step random.fill_normal(queue, 0.0, 1.0);
+//   gh::Random random = host.random("queue");  // keyed by seed, component, purpose, step
+//   random.fill_normal(queue, 0.0, 1.0);
+//
+// An object is one thread's; it is small and copied freely, and a copy goes on where it was taken.
 #pragma once
 
 #include "gh/export.hpp"
@@ -24,16 +26,21 @@ class GH_API Random {
   // Streams with different keys or different (stream) numbers do not overlap.
   explicit Random(uint64_t key, uint64_t stream = 0) noexcept;
 
-  Random fork(std::string_view purpose)
-      const noexcept;  // a stream of its own, independent of draws made here
+  // A stream of its own, independent of draws made here.
+  Random fork(std::string_view purpose) const noexcept;
 
   uint32_t bits32() noexcept;
   uint64_t bits64() noexcept;
-  double uniform() noexcept;                         // [0, 1), 53 bits
-  double uniform(double low, double high) noexcept;  // [low, high)
-  double normal() noexcept;                          // mean 0, variance 1 (Box-Muller)
-  int64_t below(int64_t n);                          // unbiased in 0 … n-1; n ≥ 1
-  at::Tensor permutation(int64_t n);                 // [n] int64, CPU
+  // Uniform in [0, 1), 53 bits.
+  double uniform() noexcept;
+  // Uniform in [low, high).
+  double uniform(double low, double high) noexcept;
+  // Normal with mean 0 and variance 1 (Box-Muller).
+  double normal() noexcept;
+  // Uniform in 0 … n-1, unbiased; n ≥ 1.
+  int64_t below(int64_t n);
+  // 0 … n-1 in random order, [n] int64, CPU.
+  at::Tensor permutation(int64_t n);
 
   // Fill a tensor of any float dtype and device, row-major, without touching its autograd history.
   void fill_uniform(const at::Tensor& out, double low, double high);

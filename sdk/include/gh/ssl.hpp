@@ -3,11 +3,15 @@
 // of it. Order of calls:
 //
 //   construct(params) → check → plan_stages → build
-//   for each stage:  begin_stage → trainable → visit_state → stage_samples
-//     for each epoch:  begin_epoch → { step → before_update → (optimiser) → after_update }… →
-//     end_epoch
-//   → end_stage
-//   encoder / embed whenever an evaluator asks.
+//   for each stage:
+//     begin_stage → trainable → visit_state → stage_samples
+//     for each epoch:
+//       begin_epoch
+//       for each step:
+//         step → before_update → (optimiser) → after_update
+//       end_epoch
+//     end_stage
+//   encoder, embed, clone_encoder: whenever an evaluator asks
 //
 // On resume: construct → check → plan_stages → build, then begin_stage of the checkpoint's stage
 // only, trainable, and visit_state loads; earlier stages are not begun or ended again, and
@@ -33,18 +37,21 @@ inline namespace v1 {
 
 // Host to plugin; later minors append.
 struct Batch {
-  std::span<const at::Tensor> views;  // each [B, …view shape]
-  at::Tensor indices;                 // [B] int64, position in the training set
-  at::Tensor
-      labels;  // rows of Split::targets(); undefined unless the component declares GH_SEES_LABELS
-  int64_t global_size =
-      0;  // samples of this call over all ranks: world·B, since B is the same on every rank
+  // Each [B, …view shape].
+  std::span<const at::Tensor> views;
+  // [B] int64, position in the training set.
+  at::Tensor indices;
+  // Rows of Split::targets(); undefined unless the component declares GH_SEES_LABELS.
+  at::Tensor labels;
+  // Samples of this call over all ranks: world·B, since B is the same on every rank.
+  int64_t global_size = 0;
 };
 
 // Plugin to host: carries its size, so that later minors can append.
 struct HarmonizeOptions {
   uint32_t struct_size = sizeof(HarmonizeOptions);
-  uint32_t track = 1;  // 0: leave momentum table and prior alone (second branch of SDCLR)
+  // 0: leave momentum table and prior alone (second branch of SDCLR).
+  uint32_t track = 1;
 };
 
 // What GH makes of an embedding where it is a projector (harmonize.apply = "projector"); asked for
@@ -53,7 +60,8 @@ class GH_API Projection {
  public:
   static constexpr const char* kId = "gh.projection.v1";
   virtual ~Projection();
-  virtual at::Tensor project(const at::Tensor& z) = 0;  // [B, width] → [B, points]
+  // The logits [B, points] of embeddings [B, width].
+  virtual at::Tensor project(const at::Tensor& z) = 0;
 };
 
 // One call of step(). `backward` may be called several times: gradients add up, each loss scaled by
@@ -65,7 +73,8 @@ class GH_API Projection {
 class GH_API Step {
  public:
   virtual ~Step();
-  virtual void backward(const at::Tensor& loss) = 0;  // scalar
+  // `loss` is a scalar.
+  virtual void backward(const at::Tensor& loss) = 0;
   // w·L_GH of the two embeddings [B, width], weight included; an exact zero while GH is off or
   // warming up. Add it to the loss.
   virtual at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
@@ -91,8 +100,8 @@ class GH_API Step {
 class GH_API Stages {
  public:
   virtual ~Stages();
-  virtual void add(std::string_view name,
-                   int64_t epochs) = 0;  // epochs 0: only begin_stage and end_stage run
+  // With 0 epochs only begin_stage() and end_stage() run.
+  virtual void add(std::string_view name, int64_t epochs) = 0;
 };
 
 // Receives what the optimiser trains in the stage that begins.
@@ -149,8 +158,8 @@ class GH_API SslMethod {
 
   virtual void begin_epoch(Host& host);
   virtual void step(const Batch& batch, Step& step) = 0;
-  virtual void before_update(
-      Host& host);  // gradients are reduced and unscaled; the optimiser is next
+  // Gradients are reduced over ranks and unscaled; the optimiser is next.
+  virtual void before_update(Host& host);
   virtual void after_update(Host& host);
   virtual void end_epoch(Host& host);
 

@@ -12,12 +12,15 @@ inline namespace v1 {
 namespace ops {
 
 struct Agreement {
-  int64_t samples = 0;            // compared
-  double mutual_information = 0;  // nats
+  // How many were compared.
+  int64_t samples = 0;
+  // In nats.
+  double mutual_information = 0;
   // Mutual information over the arithmetic or geometric mean of both entropies; 1 when both
   // labelings are constant, 0 when there is no information otherwise.
   double nmi_arithmetic = 0, nmi_geometric = 0;
-  double purity = 0;  // share of samples whose class is the commonest one of their cluster
+  // Share of samples whose class is the commonest one of their cluster.
+  double purity = 0;
 };
 
 // `clusters` and `classes` [n] int64, any device. Samples with a negative label on either side are

@@ -32,7 +32,8 @@ GH_API ConvolutionMode convolution_mode(std::string_view name);
 
 struct ConvolutionArguments {
   int64_t stride = 1;
-  int64_t padding = 0;  // zeros on every side
+  // Zeros on every side.
+  int64_t padding = 0;
   int64_t dilation = 1;
   int64_t groups = 1;
 };

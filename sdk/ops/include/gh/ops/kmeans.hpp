@@ -1,13 +1,13 @@
 // K-means on the CPU: Lloyd's algorithm with Euclidean distances or cosines.
 //
-//   at::Tensor start = ops::kmeans_start(x, 100, KMeansStart::plus_plus, KMeansMetric::euclidean,
-//                                        random);
+//   const auto metric = ops::KMeansMetric::euclidean;
+//   at::Tensor start = ops::kmeans_start(x, 100, ops::KMeansStart::plus_plus, metric, random);
 //   ops::KMeansResult found = ops::kmeans(x, start, {.iterations = 25});
 //
 // A round gives each row to its nearest centre and moves each centre to the mean of its rows.
 // Bounds on distances (Elkan 2003; Ding et al. 2015) say which centres cannot be the nearest;
-// they are not looked at, with a margin for rounding, so that labels are those of a search through
-// all.
+// they are not looked at, with a margin for rounding, so that labels are those of a search
+// through all.
 //
 // Any thread; calls may overlap. The number of threads changes no bit of a result. Results are on
 // the device of `x`: float32 on a CUDA device is computed there if libghops has CUDA kernels
@@ -27,28 +27,36 @@ namespace ops {
 // Values are frozen; new ones are appended.
 enum class KMeansMetric : int {
   euclidean = 0,
-  spherical = 1  // directions: rows and centres are scaled to unit length, the largest cosine wins.
-                 // A row of zeros has the cosine 0 with all.
+  // Directions: rows and centres are scaled to unit length, the largest cosine wins. A row of zeros
+  // has the cosine 0 with all.
+  spherical = 1
 };
 
 // Values are frozen; new ones are appended.
 enum class KMeansStart : int {
-  plus_plus = 0,  // greedy k-means++: of 2 + ⌊ln K⌋ rows, drawn with probability proportional to
-                  // the squared distance to the centres so far, the one that leaves the smallest
-                  // sum of them. Where all are zero: the first row that is not yet a centre.
-  random = 1  // K different rows
+  // Greedy k-means++: of 2 + ⌊ln K⌋ rows, drawn with probability proportional to the squared
+  // distance to the centres so far, the one that leaves the smallest sum of them. Where all are
+  // zero: the first row that is not yet a centre.
+  plus_plus = 0,
+  // K different rows.
+  random = 1
 };
 
 struct KMeansOptions {
   KMeansMetric metric = KMeansMetric::euclidean;
-  int64_t iterations = 25;  // at most, ≥ 1
+  // Rounds, at most; ≥ 1.
+  int64_t iterations = 25;
 };
 
 struct KMeansResult {
-  at::Tensor centres;      // [K, D] like x
-  at::Tensor labels;       // [N] int64: the nearest of these centres, of equal ones the first
-  double objective = 0;    // Σ |x − centre|², or the sum of cosines
-  int64_t iterations = 0;  // with the one that found that labels repeat, or that no centre moved
+  // [K, D] like x.
+  at::Tensor centres;
+  // [N] int64: the nearest of these centres, of equal ones the first.
+  at::Tensor labels;
+  // Σ |x − centre|², or the sum of cosines.
+  double objective = 0;
+  // Rounds, with the one that found that labels repeat, or that no centre moved.
+  int64_t iterations = 0;
 };
 
 // x [N, D] float32 or float64, 1 ≤ clusters ≤ N → centres [clusters, D] like x: rows of x, scaled

@@ -31,8 +31,10 @@ inline namespace v1 {
 namespace ops {
 
 struct LinearClassifier {
-  at::Tensor weight;  // [C, D]
-  at::Tensor bias;    // [C]
+  // [C, D].
+  at::Tensor weight;
+  // [C].
+  at::Tensor bias;
 };
 
 // As PyTorch begins a linear layer: uniform in ±1/√D, weight first.
@@ -50,10 +52,14 @@ enum class LinearOptimizer : int {
 
 struct LinearTraining {
   LinearOptimizer optimizer = LinearOptimizer::adam;
-  double momentum = 0.9;      // of sgd
-  double l2 = 0;              // times weight and bias is added to their gradients
-  int64_t batch = 1000;       // rows of a step; the last of an epoch may have fewer
-  std::vector<double> rates;  // one for every epoch
+  // Of LinearOptimizer::sgd.
+  double momentum = 0.9;
+  // This times weight and bias is added to their gradients.
+  double l2 = 0;
+  // Rows of a step; the last of an epoch may have fewer.
+  int64_t batch = 1000;
+  // The learning rate of each epoch; as many epochs are trained.
+  std::vector<double> rates;
 };
 
 // Minimises the mean cross entropy batch by batch. `order` gives the rows of an epoch: [n] int64,
@@ -63,19 +69,24 @@ GH_API LinearClassifier train_linear(const at::Tensor& x, const at::Tensor& targ
                                      c10::function_ref<at::Tensor(int64_t epoch)> order);
 
 struct LogisticOptions {
-  double l2 = 0;            // ≥ 0
-  double tolerance = 3e-4;  // ends when a step promises to lower the objective by less than this
-                            // part of it
-  int64_t passes = 200;     // over the rows, at most
-  at::Tensor rows = {};     // [n] int64: those to learn from; undefined: all
-  LinearClassifier start = {};  // undefined: zeros
+  // Weight of the penalty in the objective of LogisticRegression; ≥ 0.
+  double l2 = 0;
+  // Ends when a step promises to lower the objective by less than this part of it.
+  double tolerance = 3e-4;
+  // Passes over the rows, at most.
+  int64_t passes = 200;
+  // Which to learn from, [n] int64; undefined: all.
+  at::Tensor rows = {};
+  // Where to begin; undefined: at zeros.
+  LinearClassifier start = {};
 };
 
 struct LogisticFit {
   LinearClassifier classifier;
   double l2 = 0;
   double objective = 0;
-  int64_t passes = 0;  // over the rows
+  // Passes over the rows that it took.
+  int64_t passes = 0;
 };
 
 // Multinomial logistic regression:  mean cross entropy + l2/2 · |weight|²,  bias free. L-BFGS
@@ -94,7 +105,8 @@ class GH_API LogisticRegression {
   // The mean curvature of the cross entropy where nothing is learnt yet: an l2 of this size halves
   // the first step. A scale for l2 that follows the scale of x.
   double curvature() const;
-  const at::Tensor& x() const;  // on the CPU
+  // As given, on the CPU.
+  const at::Tensor& x() const;
   const at::Tensor& targets() const;
 
   struct Impl;

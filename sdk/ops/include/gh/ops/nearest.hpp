@@ -1,8 +1,9 @@
 // The k nearest rows of a bank for every query, by inner product or Euclidean distance: an exact
 // search through all of them.
 //
-//   ops::NearestResult found = ops::nearest(bank, queries, 20, NearestMetric::inner_product);
-//   found.indices[i][0];  // the row of the bank that is nearest to query i
+//   const auto metric = ops::NearestMetric::inner_product;
+//   ops::NearestResult found = ops::nearest(bank, queries, 20, metric);
+//   at::Tensor nearest = found.indices.select(1, 0);  // for each query a row of the bank
 //
 // All pairs are first compared in few bits (bfloat16 where the processor multiplies it, else
 // float32) after the bank's mean is taken off; a bound on what that can be off says which rows
@@ -30,8 +31,10 @@ enum class NearestMetric : int {
 };
 
 struct NearestResult {
-  at::Tensor indices;  // [queries, k] int64, nearest first, of equally near ones the lower first
-  at::Tensor values;   // [queries, k] like queries: inner products, or distances (not squared)
+  // [queries, k] int64, nearest first, of equally near ones the lower first.
+  at::Tensor indices;
+  // [queries, k] like queries: inner products, or distances (not squared).
+  at::Tensor values;
 };
 
 // bank [N, D] and queries [Q, D] of one dtype, float32 or float64, and one device; 1 ≤ k ≤ N. Q may

@@ -19,8 +19,8 @@ GH_API void parallel_indices(int64_t count, c10::function_ref<void(int64_t index
 
 // The same where pieces of work differ: each worker has a share of neighbours, about the one that
 // parallel_indices() would give it, and whoever is done with it helps the others. Workers are
-// numbered 0 … workers-1 (at least one), so that each can have a room of its own; two calls with
-// the same number never overlap. Which worker takes which piece is not determined.
+// numbered 0 … workers-1 (at least one), so that each can have scratch memory of its own; two calls
+// with the same number never overlap. Which worker takes which piece is not determined.
 GH_API void parallel_pieces(int64_t count, int64_t workers,
                             c10::function_ref<void(int64_t index, int64_t worker)> work);
 

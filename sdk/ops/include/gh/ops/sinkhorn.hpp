@@ -46,8 +46,10 @@ GH_API SinkhornDomain sinkhorn_domain(std::string_view name);
 // Later minors append; what a caller's struct_size does not reach has its default.
 struct SinkhornOptions {
   uint32_t struct_size = sizeof(SinkhornOptions);
-  double epsilon = 0.05;     // above 0
-  int64_t iterations = 300;  // the most; at least 1
+  // Sharpness of the plan, above 0; small is sharp.
+  double epsilon = 0.05;
+  // At most; at least 1.
+  int64_t iterations = 300;
   // Stops after the iteration whose change is below it; 0: never. float32 does not get below some
   // 1e-7 a point.
   double tolerance = 0;
@@ -56,12 +58,14 @@ struct SinkhornOptions {
   // too large a w does not converge: `change` shows it, or ErrorCode::numeric.
   double relaxation = 1;
   SinkhornDomain domain = SinkhornDomain::automatic;
-  bool trace = false;  // fill SinkhornResult::trace
+  // Whether to fill SinkhornResult::trace.
+  bool trace = false;
 };
 
 // Never grows.
 struct SinkhornProblem {
-  at::Tensor logits;  // [N, K] float32 or float64, finite, not empty
+  // [N, K] float32 or float64, finite, not empty.
+  at::Tensor logits;
   // [K] floating, not negative, not all zero; it is divided by its sum. Points with a share of zero
   // (below 1e-100) get nothing. Undefined: uniform.
   at::Tensor prior;
@@ -69,13 +73,18 @@ struct SinkhornProblem {
 
 // Never grows.
 struct SinkhornResult {
-  at::Tensor targets;      // [N, K], type and device of the logits
-  int64_t iterations = 0;  // done
+  // [N, K], type and device of the logits.
+  at::Tensor targets;
+  // How many were done.
+  int64_t iterations = 0;
   // Σ_k |r_k/r'_k − 1| of the last iteration, over points with a share; r' = 1/K before the first.
   double change = 0;
-  double residual = 0;  // largest |share of a point among the targets − prior|
-  SinkhornDomain domain = SinkhornDomain::linear;  // used
-  std::vector<double> trace;                       // change of every iteration, if asked for
+  // Largest |share of a point among the targets − prior|.
+  double residual = 0;
+  // Which one it was computed in.
+  SinkhornDomain domain = SinkhornDomain::linear;
+  // Change of every iteration, if asked for.
+  std::vector<double> trace;
 };
 
 // All problems on one device, in parallel on LibTorch's threads. Gradients do not flow.
