@@ -38,7 +38,7 @@ struct TableSpec {
   // `id` names a plugin's component, the other keys are its parameters; or one of the variants.
   std::optional<gh_kind> component;
   std::vector<Variant> variants;
-  std::string default_variant;    // empty: `id` is required
+  std::string default_variant;  // empty: `id` is required
   std::vector<TableSpec> tables;
   Table (*expand)(const Table&) = nullptr;  // rewrites what was written before it is checked
 
