@@ -1,24 +1,30 @@
 // The contract of a self-supervised method. Most methods with two views derive from
 // gh::TwoViewMethod (gh/two_view.hpp), which leaves them one function to write; this is the whole
-// of it. Order of calls:
+// of it. Order of calls, all on the training thread:
 //
-//   construct(params) → check → plan_stages → build
+//   construct(params) → check → plan_stages → build → embedding_width
 //   for each stage:
-//     begin_stage → trainable → visit_state → stage_samples
+//     begin_stage → trainable → stage_samples
 //     for each epoch:
 //       begin_epoch
-//       for each step:
-//         step → before_update → (optimiser) → after_update
+//       for each step of the optimiser:
+//         step            RunFacts::accumulate times, or what is left of the epoch
+//                         (gradients are reduced over ranks and unscaled)
+//         before_update
+//                         (gradients are clipped, the optimiser moves the weights)
+//         after_update    then Progress::step counts up
 //       end_epoch
 //     end_stage
-//   encoder, embed, clone_encoder: whenever an evaluator asks
 //
-// On resume: construct → check → plan_stages → build, then begin_stage of the checkpoint's stage
-// only, trainable, and visit_state loads; earlier stages are not begun or ended again, and
+//   visit_state           to save: any time after build, between steps; to load: once, after the
+//                         first trainable of a resumed run
+//   train                 on before each stage, off and on again around evaluations and embed_all()
+//   encoder, embed,       whenever an evaluator asks, after build and between steps
+//   clone_encoder
+//
+// On resume only the checkpoint's stage is begun: earlier ones are not begun or ended again, and
 // begin_epoch is not repeated when the checkpoint lies inside an epoch. So begin_stage makes the
-// same tensors every time, and whatever begin_epoch or an earlier stage computed is state. With
-// gradient accumulation, step runs RunFacts::accumulate times before one before_update. All on the
-// training thread.
+// same tensors every time, and whatever begin_epoch or an earlier stage computed is state.
 #pragma once
 
 #include "gh/error.hpp"
