@@ -1,12 +1,12 @@
 # make run   sets everything up, builds, runs the toy recipe and ends with the path of its report
 # make test  sets everything up, builds and passes all tests
-# make test-all  also the slow ones, sanitizers and fuzzers: before a change is called done
+# make test-all  also the slow ones, clang-tidy, sanitizers and fuzzers: before a change is called done
 RECIPE ?= recipes/toy.toml
 BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 
-.PHONY: build run test test-all asan tsan fuzz cuda-check format format-check install bench clean compile
+.PHONY: build run test test-all asan tsan fuzz cuda-check format format-check tidy coverage hooks install bench clean compile
 build:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory compile TARGET=product
@@ -23,10 +23,12 @@ run: build
 test:
 	@scripts/setup.sh --test
 	@$(MAKE) --no-print-directory format-check
+	@scripts/commit_subjects.py
 	@$(MAKE) --no-print-directory compile CMAKE_ARGS="-DGH_WERROR=ON $(CMAKE_ARGS)"
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 test-all: test
+	@$(MAKE) --no-print-directory tidy
 	@GH_SLOW=1 ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -L slow
 	@$(MAKE) --no-print-directory asan
 	@$(MAKE) --no-print-directory tsan
@@ -65,6 +67,33 @@ format:
 format-check:
 	@.venv/bin/clang-format --dry-run -Werror $(CXX_FILES) && echo "format: clean"
 
+# The list of .clang-tidy over host/ and sdk/, in a directory of its own: Clang cannot read headers that GCC precompiled.
+# FILES='host/text sdk/src/plot' for a part.
+FILES ?= host sdk
+tidy:
+	@scripts/setup.sh --test-all
+	@cmake -S . -B build-tidy -G Ninja -DGH_PRECOMPILE=OFF -DBUILD_TESTING=OFF -DGH_TORCH_DIR="$$(cat build/torch-dir)" >/dev/null
+	@run-clang-tidy-14 -p build-tidy -quiet -j $(JOBS) $(addprefix ^$(CURDIR)/,$(FILES)) && echo "tidy: clean"
+
+# Which lines unit tests run, as pages and a summary in build-coverage/pages.
+coverage:
+	@scripts/setup.sh --test
+	@.venv/bin/pip install --quiet --disable-pip-version-check gcovr==8.8
+	@$(MAKE) --no-print-directory compile BUILD=build-coverage CMAKE_ARGS="-DCMAKE_BUILD_TYPE=Debug \
+	  -DCMAKE_CXX_FLAGS='--coverage -O1 -fprofile-update=atomic' $(CMAKE_ARGS)"
+	@find build-coverage -name '*.gcda' -delete
+	@ctest --test-dir build-coverage --output-on-failure -j $(JOBS) -L unit
+	@mkdir -p build-coverage/pages
+	@.venv/bin/gcovr build-coverage --root . --filter host/ --filter sdk/ --filter plugins/ --exclude '.*/test\.cpp' \
+	  --exclude-throw-branches -j $(JOBS) --html-details build-coverage/pages/index.html --print-summary
+	@echo "$(CURDIR)/build-coverage/pages/index.html"
+
+# Git looks at every commit as .pre-commit-config.yaml says.
+hooks:
+	@scripts/setup.sh --test
+	@.venv/bin/pip install --quiet --disable-pip-version-check pre-commit==4.7.0
+	@.venv/bin/pre-commit install
+
 # PREFIX=… installs somewhere else than /usr/local.
 install: build
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
@@ -85,4 +114,4 @@ bench: build
 	@if [ -n "$$GH_CIFAR100" ]; then bench/end_to_end.py; else echo "bench/end_to_end.py left out: GH_CIFAR100 names no CIFAR-100"; fi
 
 clean:
-	@rm -rf build build-asan build-tsan build-fuzz build-cuda
+	@rm -rf build build-asan build-tsan build-fuzz build-cuda build-tidy build-coverage

@@ -2,7 +2,7 @@
 # Installs what the build needs and is missing, finds or gets LibTorch, and writes its directory to build/torch-dir.
 #   scripts/setup.sh          for building and running
 #   scripts/setup.sh --test   also what the tests need
-#   scripts/setup.sh --test-all   also what the fuzzers need
+#   scripts/setup.sh --test-all   also what the fuzzers and clang-tidy need
 # Variables: GH_TORCH_DIR (or Torch_DIR, CMAKE_PREFIX_PATH) use this LibTorch; GH_TORCH_VERSION another version from the package
 # index; GH_TORCH_INDEX another index.
 set -euo pipefail
@@ -95,7 +95,7 @@ if [ -z "$torch_dir" ]; then
 fi
 
 if [ "${1:-}" = --test-all ] && command -v apt-get >/dev/null; then
-  install_packages clang-14 libclang-rt-14-dev
+  install_packages clang-14 libclang-rt-14-dev clang-tidy-14
 fi
 if [ "${1:-}" = --test ] || [ "${1:-}" = --test-all ]; then
   # Reports are looked at in a real browser.
