@@ -531,6 +531,7 @@ std::vector<int64_t> plus_plus(const KMeansRows<T>& rows, int64_t clusters, Rand
     patience.check();
     const int64_t tried = static_cast<int64_t>(candidates.size());
     std::vector<const T*> centres;
+    centres.reserve(candidates.size());
     for (const int64_t c : candidates) centres.push_back(x + c * width);
     ops::parallel_indices(blocks, [&](int64_t b) {
       const int64_t begin = b * kChunk, end = std::min(count, begin + kChunk);
