@@ -134,7 +134,7 @@ extern const char __executable_start, etext;
   end_now(code);
 }
 
-[[noreturn]] void _exit(int code) { leave_as("_exit", code, __builtin_return_address(0)); }
-[[noreturn]] void _Exit(int code) { leave_as("_Exit", code, __builtin_return_address(0)); }
+void _exit(int code) { leave_as("_exit", code, __builtin_return_address(0)); }
+void _Exit(int code) { leave_as("_Exit", code, __builtin_return_address(0)); }
 
 }  // extern "C"
