@@ -1,5 +1,6 @@
 // The layout of a recipe as data: which tables there are, which keys are the host's and where
-// components plug in. A new host key or table is a line in host_tables.cpp; loading, validation,
+// components plug in. A new host key is a line in the file of its table (views_table.cpp,
+// harmonize_table.cpp, train_table.cpp, host_tables.cpp for the others); loading, validation,
 // defaults and listings follow. Used inside this room only.
 #pragma once
 
