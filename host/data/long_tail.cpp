@@ -12,6 +12,7 @@
 #include <cmath>
 #include <random>
 #include <span>
+#include <string_view>
 
 namespace gh::host {
 namespace {
@@ -46,20 +47,40 @@ Members members_of(const at::Tensor& labels) {
   return members;
 }
 
-// The size of class c before rounding down, when the largest has n.
-double size_by_law(const LongTail& law, std::size_t c, std::size_t classes, double n) {
-  if (law.law == "step") return c < (classes + 1) / 2 ? n : n / law.ratio;
+// The size of class c of `classes` before rounding down, when the largest has n.
+double by_exp(const LongTail& law, double c, double classes, double n) {
+  return c == 0 ? n : n * std::pow(1 / law.ratio, c / (classes - 1));
+}
+
+double by_step(const LongTail& law, double c, double classes, double n) {
+  return c < std::ceil(classes / 2) ? n : n / law.ratio;
+}
+
+double by_pareto(const LongTail& law, double c, double classes, double n) {
   if (c == 0) return n;
-  const double last = static_cast<double>(classes - 1);
-  if (law.law == "exp") return n * std::pow(1 / law.ratio, static_cast<double>(c) / last);
   if (c + 1 == classes) return n / law.ratio;  // what the power below misses by a rounding
   const double range = std::pow(law.ratio, law.alpha) - 1;
-  return n / std::pow(1 + range * static_cast<double>(c) / last, 1 / law.alpha);
+  return n / std::pow(1 + range * c / (classes - 1), 1 / law.alpha);
+}
+
+struct Law {
+  std::string_view name;
+  double (*size)(const LongTail& law, double c, double classes, double n);
+};
+constexpr Law kLaws[] = {{"exp", by_exp}, {"step", by_step}, {"pareto", by_pareto}};
+
+const Law& law_of(const std::string& name) {
+  std::string known;
+  for (const Law& law : kLaws) {
+    if (law.name == name) return law;
+    known += std::string(law.name) + ", ";
+  }
+  fail(ErrorCode::invalid_param, "longtail.law must be ", known, "counts or file, got \"", name,
+       "\"");
 }
 
 std::vector<int64_t> sizes_by_law(const LongTail& law, const Members& members) {
-  require(law.law == "exp" || law.law == "step" || law.law == "pareto", ErrorCode::invalid_param,
-          "longtail.law must be exp, step, pareto, counts or file, got \"", law.law, "\"");
+  const Law& by = law_of(law.law);
   require(std::isfinite(law.ratio) && law.ratio >= 1, ErrorCode::invalid_param,
           "longtail.ratio must be at least 1, got ", law.ratio);
   if (law.law == "pareto")
@@ -71,8 +92,9 @@ std::vector<int64_t> sizes_by_law(const LongTail& law, const Members& members) {
   for (const auto& m : members) largest = std::max(largest, m.size());
   std::vector<int64_t> sizes;
   for (std::size_t c = 0; c < members.size(); ++c) {
-    const auto wanted =
-        static_cast<int64_t>(size_by_law(law, c, members.size(), static_cast<double>(largest)));
+    const auto wanted = static_cast<int64_t>(by.size(law, static_cast<double>(c),
+                                                     static_cast<double>(members.size()),
+                                                     static_cast<double>(largest)));
     require(wanted >= 1, ErrorCode::invalid_param, "longtail.ratio = ", law.ratio, " leaves class ",
             c, " without samples; the largest class has ", largest);
     sizes.push_back(std::min(wanted, static_cast<int64_t>(members[c].size())));

@@ -2,70 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 namespace gh::host {
+namespace {
+
+using Code = PluginErrorCode;
+struct Name {
+  Code code;
+  std::string_view text;
+};
+constexpr Name kNames[] = {
+    {Code::not_found, "not_found"},
+    {Code::unsafe_permissions, "unsafe_permissions"},
+    {Code::unreadable, "unreadable"},
+    {Code::not_elf, "not_elf"},
+    {Code::truncated, "truncated"},
+    {Code::wrong_architecture, "wrong_architecture"},
+    {Code::no_note, "no_note"},
+    {Code::bad_note, "bad_note"},
+    {Code::sdk_major, "sdk_major"},
+    {Code::sdk_minor, "sdk_minor"},
+    {Code::fingerprint, "fingerprint"},
+    {Code::cpu_level, "cpu_level"},
+    {Code::foreign_library, "foreign_library"},
+    {Code::duplicate, "duplicate"},
+    {Code::load_failed, "load_failed"},
+    {Code::crashed, "crashed"},
+    {Code::timed_out, "timed_out"},
+    {Code::file_changed, "file_changed"},
+    {Code::no_entry, "no_entry"},
+    {Code::entry_failed, "entry_failed"},
+    {Code::null_manifest, "null_manifest"},
+    {Code::bad_magic, "bad_magic"},
+    {Code::bad_size, "bad_size"},
+    {Code::manifest_mismatch, "manifest_mismatch"},
+    {Code::bad_manifest, "bad_manifest"},
+    {Code::bad_schema, "bad_schema"},
+    {Code::duplicate_id, "duplicate_id"},
+    {Code::create_failed, "create_failed"},
+    {Code::conformance, "conformance"},
+};
+
+constexpr bool in_order_and_complete() {
+  for (std::size_t i = 0; i < std::size(kNames); ++i)
+    if (kNames[i].code != static_cast<Code>(i)) return false;
+  return std::size(kNames) == static_cast<std::size_t>(Code::conformance) + 1;
+}
+static_assert(in_order_and_complete());
+
+}  // namespace
 
 std::string_view name_of(PluginErrorCode code) {
-  switch (code) {
-    case PluginErrorCode::not_found:
-      return "not_found";
-    case PluginErrorCode::unsafe_permissions:
-      return "unsafe_permissions";
-    case PluginErrorCode::unreadable:
-      return "unreadable";
-    case PluginErrorCode::not_elf:
-      return "not_elf";
-    case PluginErrorCode::truncated:
-      return "truncated";
-    case PluginErrorCode::wrong_architecture:
-      return "wrong_architecture";
-    case PluginErrorCode::no_note:
-      return "no_note";
-    case PluginErrorCode::bad_note:
-      return "bad_note";
-    case PluginErrorCode::sdk_major:
-      return "sdk_major";
-    case PluginErrorCode::sdk_minor:
-      return "sdk_minor";
-    case PluginErrorCode::fingerprint:
-      return "fingerprint";
-    case PluginErrorCode::cpu_level:
-      return "cpu_level";
-    case PluginErrorCode::foreign_library:
-      return "foreign_library";
-    case PluginErrorCode::duplicate:
-      return "duplicate";
-    case PluginErrorCode::load_failed:
-      return "load_failed";
-    case PluginErrorCode::crashed:
-      return "crashed";
-    case PluginErrorCode::timed_out:
-      return "timed_out";
-    case PluginErrorCode::file_changed:
-      return "file_changed";
-    case PluginErrorCode::no_entry:
-      return "no_entry";
-    case PluginErrorCode::entry_failed:
-      return "entry_failed";
-    case PluginErrorCode::null_manifest:
-      return "null_manifest";
-    case PluginErrorCode::bad_magic:
-      return "bad_magic";
-    case PluginErrorCode::bad_size:
-      return "bad_size";
-    case PluginErrorCode::manifest_mismatch:
-      return "manifest_mismatch";
-    case PluginErrorCode::bad_manifest:
-      return "bad_manifest";
-    case PluginErrorCode::bad_schema:
-      return "bad_schema";
-    case PluginErrorCode::duplicate_id:
-      return "duplicate_id";
-    case PluginErrorCode::create_failed:
-      return "create_failed";
-    case PluginErrorCode::conformance:
-      return "conformance";
-  }
-  return "unknown";
+  const auto at = static_cast<std::size_t>(code);
+  return at < std::size(kNames) ? kNames[at].text : "unknown";
 }
 
 PluginRefused::PluginRefused(PluginErrorCode code, std::string_view expected,
