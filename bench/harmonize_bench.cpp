@@ -11,8 +11,8 @@
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
-#include "run/safetensors.hpp"
 #include "train/caching_allocator.hpp"
+#include "weights/safetensors.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>

@@ -11,11 +11,11 @@
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
-#include "run/safetensors.hpp"
 #include "train/busy_watch.hpp"
 #include "train/caching_allocator.hpp"
 #include "train/optimizer.hpp"
 #include "train/state_archive.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/ops/layers.hpp"
 

@@ -10,8 +10,8 @@
 #include "plugins/component_call.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/recipe.hpp"
-#include "run/safetensors.hpp"
 #include "train/plan.hpp"
+#include "weights/safetensors.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

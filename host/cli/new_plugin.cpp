@@ -1,13 +1,11 @@
 // ghhost new-plugin KIND NAME: a folder that builds against the installed SDK and runs as it is.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "files/file_write.hpp"
 #include "recipe/recipe.hpp"
-#include "run/run_directory.hpp"
 #include "run/standard_streams.hpp"
 
 #include "gh/error.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -47,18 +45,6 @@ std::string class_name(const std::string& name) {
   return out;
 }
 
-std::string fill(std::string text, const NewPluginArguments& arguments) {
-  const auto replace = [&text](std::string_view placeholder, const std::string& value) {
-    for (auto at = text.find(placeholder); at != std::string::npos;
-         at = text.find(placeholder, at + value.size()))
-      text.replace(at, placeholder.size(), value);
-  };
-  replace("@KIND@", arguments.kind);
-  replace("@NAME@", arguments.name);
-  replace("@CLASS@", class_name(arguments.name));
-  return text;
-}
-
 std::string read_text(const fs::path& file) {
   std::ifstream in(file);
   require(in.good(), ErrorCode::io, "cannot read ", file.string());
@@ -67,55 +53,87 @@ std::string read_text(const fs::path& file) {
   return text.str();
 }
 
-// Every file of `from`, filled in, under its filled-in name; folders below it are left alone.
-void copy_filled(const fs::path& from, const fs::path& to, const NewPluginArguments& arguments) {
-  for (const fs::directory_entry& file : fs::directory_iterator(from))
-    if (file.is_regular_file())
-      write_file_atomically(to / fill(file.path().filename().string(), arguments),
-                            fill(read_text(file.path()), arguments));
-}
+class NewPlugin final : public Command {
+ public:
+  NewPlugin()
+      : Command({"new-plugin", "Write a plugin that builds and runs as it is",
+                 "Example:\n  ghhost new-plugin ssl my_method"}) {}
+
+  void declare(Options& options) override {
+    options.required("KIND", kind_, "ssl, structure, allocator, dataset, backbone or evaluator");
+    options.required("NAME", name_, "Name and id: small letters, digits and _");
+    options.text("--into", "DIR", into_, "Folder to create; default: NAME");
+  }
+
+  int run(const GlobalOptions&) override {
+    gh_kind kind;
+    if (!kind_from_name(kind_, kind)) {
+      print_message(
+          "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
+          "dataset, backbone and evaluator\n",
+          kind_);
+      return kUsage;
+    }
+    if (!is_plugin_name(name_)) {
+      print_message(
+          "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
+          "with a letter\n",
+          name_);
+      return kUsage;
+    }
+    const fs::path source = template_directory();
+    require(fs::is_directory(source / kind_), ErrorCode::missing_data,
+            "templates are not installed beside this program: ", source.string());
+    const fs::path target = fs::absolute(into_.empty() ? name_ : into_);
+    require(!fs::exists(target), ErrorCode::io, target.string(),
+            " exists; remove it or choose another place with --into");
+    fs::create_directories(target);
+    copy_filled(source, target);
+    copy_filled(source / kind_, target);
+    const fs::path prefix = program_prefix();
+    fs::path shown = fs::proximate(target);
+    if (shown.string().starts_with("..")) shown = target;
+    print_result(
+        "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build "
+        "{1}/build\n"
+        "  ghhost plugins check {1}/build/{2}.so\n"
+        "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
+        target.string(), shown.string(), name_, prefix.string());
+    if (prefix_has_no_sdk(prefix))
+      print_result(
+          "This ghhost was not installed, so {} has no SDK; install it with `make install "
+          "PREFIX=…` "
+          "and use that prefix.\n",
+          prefix.string());
+    return kOk;
+  }
+
+ private:
+  std::string fill(std::string text) const {
+    const auto replace = [&text](std::string_view placeholder, const std::string& value) {
+      for (auto at = text.find(placeholder); at != std::string::npos;
+           at = text.find(placeholder, at + value.size()))
+        text.replace(at, placeholder.size(), value);
+    };
+    replace("@KIND@", kind_);
+    replace("@NAME@", name_);
+    replace("@CLASS@", class_name(name_));
+    return text;
+  }
+
+  // Every file of `from`, filled in, under its filled-in name; folders below it are left alone.
+  void copy_filled(const fs::path& from, const fs::path& to) const {
+    for (const fs::directory_entry& file : fs::directory_iterator(from))
+      if (file.is_regular_file())
+        write_file_atomically(to / fill(file.path().filename().string()),
+                              fill(read_text(file.path())));
+  }
+
+  std::string kind_, name_, into_;
+};
 
 }  // namespace
 
-int new_plugin_command(const NewPluginArguments& arguments) {
-  gh_kind kind;
-  if (!kind_from_name(arguments.kind, kind)) {
-    print_message(
-        "ghhost: '{}' is no kind of plugin; the kinds are ssl, structure, allocator, "
-        "dataset, backbone and evaluator\n",
-        arguments.kind);
-    return kUsage;
-  }
-  if (!is_plugin_name(arguments.name)) {
-    print_message(
-        "ghhost: '{}' cannot be a plugin name; use small letters, digits and _, beginning "
-        "with a letter\n",
-        arguments.name);
-    return kUsage;
-  }
-  const fs::path source = template_directory();
-  require(fs::is_directory(source / arguments.kind), ErrorCode::missing_data,
-          "templates are not installed beside this program: ", source.string());
-  const fs::path target = fs::absolute(arguments.into.empty() ? arguments.name : arguments.into);
-  require(!fs::exists(target), ErrorCode::io, target.string(),
-          " exists; remove it or choose another place with --into");
-  fs::create_directories(target);
-  copy_filled(source, target, arguments);
-  copy_filled(source / arguments.kind, target, arguments);
-  const fs::path prefix = program_prefix();
-  fs::path shown = fs::proximate(target);
-  if (shown.string().starts_with("..")) shown = target;
-  print_result(
-      "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build {1}/build\n"
-      "  ghhost plugins check {1}/build/{2}.so\n"
-      "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
-      target.string(), shown.string(), arguments.name, prefix.string());
-  if (prefix_has_no_sdk(prefix))
-    print_result(
-        "This ghhost was not installed, so {} has no SDK; install it with `make install PREFIX=…` "
-        "and use that prefix.\n",
-        prefix.string());
-  return kOk;
-}
+std::unique_ptr<Command> new_plugin_command() { return std::make_unique<NewPlugin>(); }
 
 }  // namespace gh::host

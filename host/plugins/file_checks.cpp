@@ -1,6 +1,6 @@
 #include "plugins/file_checks.hpp"
 
-#include "plugins/file_descriptor.hpp"
+#include "files/file_descriptor.hpp"
 #include "plugins/plugin_error.hpp"
 
 #include "gh/digest.hpp"

@@ -1,6 +1,6 @@
 #include "plugins/library_image.hpp"
 
-#include "plugins/file_descriptor.hpp"
+#include "files/file_descriptor.hpp"
 #include "plugins/plugin_error.hpp"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // Step 8. The manifest lies in the plugin's memory and may come from an older SDK minor, so it is
 // read by the sizes it carries and copied; afterwards nothing of the host points into it but
 // functions.
-#include "plugins/loader.hpp"
 #include "plugins/plugin_error.hpp"
+#include "plugins/plugin_loader.hpp"
 #include "recipe/recipe.hpp"
 #include "text/plain_text.hpp"
 

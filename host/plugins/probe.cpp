@@ -1,6 +1,6 @@
 // The rehearsal of steps 6 to 8 in a child process.
 #include "plugins/child_process.hpp"
-#include "plugins/loader.hpp"
+#include "plugins/plugin_loader.hpp"
 
 #include <string>
 

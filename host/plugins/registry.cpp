@@ -4,8 +4,9 @@
 #include "plugins/file_checks.hpp"
 #include "plugins/fingerprint.hpp"
 #include "plugins/library_image.hpp"
-#include "plugins/loader.hpp"
 #include "plugins/missing_component.hpp"
+#include "plugins/plugin_loader.hpp"
+#include "text/json.hpp"
 
 #include "gh/error.hpp"
 
@@ -242,6 +243,17 @@ void* Registry::create_raw(const ComponentInfo& component, const Params& params)
     require(made != nullptr, ErrorCode::internal, "expected a component, found null");
     return made;
   });
+}
+
+nlohmann::ordered_json describe_plugins(const std::vector<LoadedPlugin>& plugins) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const LoadedPlugin& plugin : plugins)
+    out.push_back({{"name", plugin.note.name},
+                   {"version", plugin.note.version},
+                   {"file", plugin.file.string()},
+                   {"sha256", plugin.sha256},
+                   {"provides", plugin.note.provides}});
+  return out;
 }
 
 }  // namespace gh::host

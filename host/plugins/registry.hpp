@@ -9,6 +9,8 @@
 #include "plugins/search_path.hpp"
 #include "recipe/recipe.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -39,6 +41,9 @@ struct LoadedPlugin {
   std::string license, authors, url, doc;
   std::vector<ComponentInfo> components;
 };
+
+// Name, version, file, hash and components of each, for environment.json.
+nlohmann::ordered_json describe_plugins(const std::vector<LoadedPlugin>& plugins);
 
 // A plugin file that was found; nothing of it has run.
 struct PluginFile {

@@ -1,7 +1,7 @@
 // What changed for each class between two runs.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 
 #include <span>
 #include <string>

@@ -1,15 +1,15 @@
 #include "report/report.hpp"
 
+#include "files/file_write.hpp"
 #include "report/class_changes.hpp"
 #include "report/curves.hpp"
 #include "report/differences.hpp"
 #include "report/format.hpp"
+#include "report/gallery.hpp"
 #include "report/group_rows.hpp"
 #include "report/metrics.hpp"
 #include "report/page.hpp"
-#include "report/pictures.hpp"
 #include "report/tables.hpp"
-#include "run/run_directory.hpp"
 
 #include "gh/error.hpp"
 

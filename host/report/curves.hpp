@@ -1,7 +1,7 @@
 // Scalars of metrics.jsonl and metrics of evaluators as line plots.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 #include "report/run_record.hpp"
 
 #include <span>

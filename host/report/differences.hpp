@@ -1,7 +1,7 @@
 // What runs do not have in common, resolved to the last default: for comparisons and `ghhost diff`.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 #include "report/run_record.hpp"
 
 #include <span>

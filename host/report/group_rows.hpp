@@ -2,7 +2,7 @@
 // table "groups" of classifying evaluators has them.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 
 #include <cstdint>
 #include <optional>

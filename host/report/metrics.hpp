@@ -1,7 +1,7 @@
 // Metrics of a run or of several, lined up for reading across.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 
 #include <optional>
 #include <span>

@@ -1,9 +1,9 @@
 #include "report/run_record.hpp"
 
-#include "plugins/file_descriptor.hpp"
+#include "files/file_descriptor.hpp"
+#include "files/own_file.hpp"
 #include "recipe/difference.hpp"
 #include "recipe/toml.hpp"
-#include "run/own_file.hpp"
 #include "text/json.hpp"
 
 #include "gh/error.hpp"

@@ -2,7 +2,7 @@
 // carries a checksum of everything in it; a new one is written before an old one goes.
 #pragma once
 
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include <cstdint>
 #include <filesystem>

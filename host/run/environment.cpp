@@ -62,15 +62,4 @@ nlohmann::ordered_json describe_environment() {
           {"kernel", std::string(system.sysname) + " " + system.release + " " + system.machine}};
 }
 
-nlohmann::ordered_json describe_plugins(const std::vector<LoadedPlugin>& plugins) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const LoadedPlugin& plugin : plugins)
-    out.push_back({{"name", plugin.note.name},
-                   {"version", plugin.note.version},
-                   {"file", plugin.file.string()},
-                   {"sha256", plugin.sha256},
-                   {"provides", plugin.note.provides}});
-  return out;
-}
-
 }  // namespace gh::host

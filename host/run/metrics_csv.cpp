@@ -1,6 +1,6 @@
 #include "run/metrics_csv.hpp"
 
-#include "run/run_directory.hpp"
+#include "files/file_write.hpp"
 #include "text/json.hpp"
 
 #include "gh/error.hpp"

@@ -9,17 +9,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 
 namespace gh::host {
@@ -28,28 +23,6 @@ namespace {
 
 constexpr std::string_view kAfterwards = "afterwards";
 constexpr std::chrono::seconds kHeartbeat{2};
-
-[[noreturn]] void fail_io(std::string_view what, const fs::path& file) {
-  const int error = errno;
-  std::string hint;
-  if (error == ENOSPC) hint = "; free some space and run again";
-  fail(ErrorCode::io, what, " ", file.string(), ": ", std::strerror(error), hint);
-}
-
-void write_all(int fd, std::string_view content, const fs::path& file) {
-  while (!content.empty()) {
-    const ssize_t n = ::write(fd, content.data(), content.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_io("cannot write", file);
-    content.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-// Best effort: some file systems cannot sync a directory.
-void sync_path(const fs::path& path) {
-  const FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (opened.get() >= 0) ::fsync(opened.get());
-}
 
 std::string slug(const std::string& name) {
   std::string out;
@@ -170,24 +143,6 @@ std::string free_stem(const fs::path& results, const std::string& what) {
 }
 
 }  // namespace
-
-void write_file_atomically(const fs::path& file, std::string_view content, Durability durability) {
-  const bool synced = durability == Durability::synced;
-  fs::path temporary = file;
-  temporary += ".tmp";
-  try {
-    const FileDescriptor out(
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (out.get() < 0) fail_io("cannot create", temporary);
-    write_all(out.get(), content, temporary);
-    if (synced && ::fsync(out.get()) != 0) fail_io("cannot sync", temporary);
-    if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  if (synced) sync_path(file.parent_path());
-}
 
 RunDirectory::RunDirectory(fs::path path, bool written)
     : path_(std::move(path)), written_(written) {

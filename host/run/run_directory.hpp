@@ -15,6 +15,7 @@
 //   report.html        all of the above to look at
 #pragma once
 
+#include "files/file_write.hpp"
 #include "run/metrics_csv.hpp"
 #include "run/run_lock.hpp"
 #include "run/tensorboard.hpp"
@@ -33,13 +34,6 @@
 #include <vector>
 
 namespace gh::host {
-
-enum class Durability { synced, renamed };
-
-// Writes to a temporary file beside `file`, syncs (unless only `renamed` is asked for) and renames;
-// the old content survives any failure. Throws gh::Error (io).
-void write_file_atomically(const std::filesystem::path& file, std::string_view content,
-                           Durability durability = Durability::synced);
 
 class RunDirectory {
  public:

@@ -6,7 +6,7 @@
 // here can know, so it is refused until somebody removes the file.
 #pragma once
 
-#include "plugins/file_descriptor.hpp"
+#include "files/file_descriptor.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "train/evaluations.hpp"
 
 #include "data/index_file.hpp"
-#include "harmonize/pictures.hpp"
+#include "pictures/harmony_pictures.hpp"
 #include "recipe/placed_complaints.hpp"
 
 #include <ATen/ops/tensor.h>

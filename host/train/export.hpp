@@ -2,7 +2,7 @@
 // ResNet's are torchvision's), so that Python's safetensors loads it into the same network.
 #pragma once
 
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/module.hpp"
 

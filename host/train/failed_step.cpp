@@ -1,7 +1,7 @@
 #include "train/failed_step.hpp"
 
-#include "run/safetensors.hpp"
 #include "text/json.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/error.hpp"
 

@@ -2,10 +2,10 @@
 
 #include "eval/evaluation_mode.hpp"
 #include "ranks/synced_layers.hpp"
-#include "run/weight_file.hpp"
 #include "text/json.hpp"
 #include "text/plain_text.hpp"
 #include "train/initial_weights.hpp"
+#include "weights/weight_file.hpp"
 
 #include "gh/error.hpp"
 #include "gh/interrupt.hpp"

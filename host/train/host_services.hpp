@@ -4,11 +4,11 @@
 #include "data/loader.hpp"
 #include "ranks/ranks.hpp"
 #include "run/run_directory.hpp"
-#include "run/safetensors.hpp"
 #include "train/console.hpp"
 #include "train/counted_layers.hpp"
 #include "train/epoch_metrics.hpp"
 #include "train/memory_budget.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/backbone.hpp"
 #include "gh/host.hpp"

@@ -1,7 +1,7 @@
 // Puts weights of a file into an encoder before training.
 #pragma once
 
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/module.hpp"
 

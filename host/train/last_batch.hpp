@@ -2,8 +2,8 @@
 #pragma once
 
 #include "recipe/recipe.hpp"
-#include "run/safetensors.hpp"
 #include "train/plan.hpp"
+#include "weights/safetensors.hpp"
 
 #include <string>
 

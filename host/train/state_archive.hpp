@@ -1,7 +1,7 @@
 // Named state of components, gathered into one file and read back.
 #pragma once
 
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/state.hpp"
 

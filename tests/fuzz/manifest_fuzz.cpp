@@ -2,8 +2,8 @@
 // null or good, and arrays as long as they say: others cannot be told apart without running into
 // them, which is what the child process is for.
 #include "fuzz/target.hpp"
-#include "plugins/loader.hpp"
 #include "plugins/plugin_error.hpp"
+#include "plugins/plugin_loader.hpp"
 
 #include <deque>
 

@@ -1,6 +1,6 @@
 // Any bytes as a pickle: values whose references stay inside, or a gh::Error.
 #include "fuzz/target.hpp"
-#include "run/pickle.hpp"
+#include "weights/pickle.hpp"
 
 #include <set>
 

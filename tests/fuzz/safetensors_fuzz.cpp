@@ -1,6 +1,6 @@
 // Any bytes as a safetensors file: tensors that lie in the file, or a gh::Error.
 #include "fuzz/target.hpp"
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 using namespace gh::host;
 using namespace gh::test;

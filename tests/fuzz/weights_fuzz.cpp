@@ -2,7 +2,7 @@
 // gh::Error.
 #include "fuzz/target.hpp"
 #include "fuzz/zip_checksums.hpp"
-#include "run/weight_file.hpp"
+#include "weights/weight_file.hpp"
 
 using namespace gh::host;
 using namespace gh::test;

@@ -1,7 +1,7 @@
 // Any bytes as a zip archive: members that lie in the file, or a gh::Error.
 #include "fuzz/target.hpp"
 #include "fuzz/zip_checksums.hpp"
-#include "run/stored_zip.hpp"
+#include "weights/stored_zip.hpp"
 
 using namespace gh::host;
 using namespace gh::test;

@@ -5,9 +5,9 @@
 #include "plugins/registry.hpp"
 #include "plugins/search_path.hpp"
 #include "recipe/recipe.hpp"
-#include "run/safetensors.hpp"
 #include "train/components.hpp"
 #include "train/plan.hpp"
+#include "weights/safetensors.hpp"
 
 #include <cstdio>
 #include <string>

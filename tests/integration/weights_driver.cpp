@@ -7,10 +7,10 @@
 //       loads WEIGHTS into a backbone (PARAMS in TOML), writes OUT with its features of x in INPUT
 //       [batch, C, H, W], and OUT.export with its export
 #include "gh/backbone.hpp"
-#include "run/weight_file.hpp"
 #include "support/plugin_fixture.hpp"
 #include "train/export.hpp"
 #include "train/initial_weights.hpp"
+#include "weights/weight_file.hpp"
 
 #include <ATen/core/grad_mode.h>
 

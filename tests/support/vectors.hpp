@@ -2,8 +2,8 @@
 // come from the files.
 #pragma once
 
-#include "run/safetensors.hpp"
 #include "support/places.hpp"
+#include "weights/safetensors.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 // Files that the tests break themselves: cut, patched, renamed, exposed.
 #include "visitor.hpp"
 
-#include "plugins/loader.hpp"
+#include "plugins/plugin_loader.hpp"
 
 #include <elf.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 // writing at the right moment.
 #include "visitor.hpp"
 
-#include "plugins/loader.hpp"
+#include "plugins/plugin_loader.hpp"
 
 #include <unistd.h>
 

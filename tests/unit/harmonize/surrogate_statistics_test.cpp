@@ -1,7 +1,7 @@
 #include "harmonize/surrogate_statistics.hpp"
 #include "harmonize/given_prior.hpp"
 #include "harmonize/harmony_watch.hpp"
-#include "harmonize/pictures.hpp"
+#include "pictures/harmony_pictures.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/vectors.hpp"

@@ -5,8 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -116,26 +114,6 @@ TEST_CASE("marks that end no line cut nothing") {
   }
   run.rewind(first, 2);
   CHECK(content(dir / "r/metrics.jsonl") == whole.substr(0, first.metrics_bytes));
-}
-
-TEST_CASE("replacing a file leaves the old one when it cannot be done") {
-  const test::TemporaryDirectory dir;
-  write_file_atomically(dir / "a", "old");
-  write_file_atomically(dir / "a", "new");
-  CHECK(content(dir / "a") == "new");
-  CHECK_THROWS_AS(write_file_atomically(dir / "missing/a", "x"), Error);
-  fs::create_directory(dir / "taken");
-  CHECK_THROWS_AS(write_file_atomically(dir / "taken", "x"), Error);
-  CHECK(std::distance(fs::directory_iterator(dir.path()), {}) == 2);  // nothing temporary is left
-}
-
-TEST_CASE("a full disk is an error that says so, and the old file survives") {
-  if (::access("/dev/full", W_OK) != 0) return;
-  const test::TemporaryDirectory dir;
-  write_file_atomically(dir / "a", "old");
-  fs::create_symlink("/dev/full", dir / "a.tmp");
-  CHECK_THROWS_WITH(write_file_atomically(dir / "a", "new"), Catch::Contains("No space left"));
-  CHECK(content(dir / "a") == "old");
 }
 
 TEST_CASE("results carry their pictures beside them") {

@@ -1,4 +1,4 @@
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/error.hpp"
 #include "support/temporary_directory.hpp"

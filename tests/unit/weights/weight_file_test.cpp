@@ -1,6 +1,6 @@
 // Files are written here byte by byte, well-formed and not; tests/integration/test_weights.py reads
 // what the real torch.save writes.
-#include "run/weight_file.hpp"
+#include "weights/weight_file.hpp"
 
 #include "gh/error.hpp"
 #include "support/temporary_directory.hpp"

@@ -1,9 +1,9 @@
-#include "run/weight_file.hpp"
+#include "weights/weight_file.hpp"
 
 #include "gh/error.hpp"
 #include "gh/regular_file.hpp"
-#include "run/pickle.hpp"
-#include "run/stored_zip.hpp"
+#include "weights/pickle.hpp"
+#include "weights/stored_zip.hpp"
 
 #include <ATen/ops/empty.h>
 

@@ -1,4 +1,4 @@
-#include "report/pictures.hpp"
+#include "report/gallery.hpp"
 
 #include "report/format.hpp"
 #include "report/inline_svg.hpp"

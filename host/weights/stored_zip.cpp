@@ -1,4 +1,4 @@
-#include "run/stored_zip.hpp"
+#include "weights/stored_zip.hpp"
 
 #include "gh/error.hpp"
 #include "text/plain_text.hpp"

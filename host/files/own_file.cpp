@@ -1,6 +1,6 @@
-#include "run/own_file.hpp"
+#include "files/own_file.hpp"
 
-#include "plugins/file_descriptor.hpp"
+#include "files/file_descriptor.hpp"
 
 #include "gh/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "plugins/loader.hpp"
+#include "plugins/plugin_loader.hpp"
 
 #include "plugins/library_image.hpp"
 #include "plugins/plugin_error.hpp"

@@ -1,16 +1,11 @@
-// ghhost data check and preview: looking at data before training on them.
+// ghhost data check RECIPE: reads data before anything is trained on them.
+#include "data/data_check.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
-#include "data/data_check.hpp"
+#include "cli/open_recipe.hpp"
 #include "data/known_sets.hpp"
-#include "data/preview.hpp"
-#include "report/preview_page.hpp"
-#include "run/run_directory.hpp"
 #include "run/standard_streams.hpp"
 #include "text/json.hpp"
-#include "train/components.hpp"
-#include "train/open_data.hpp"
-#include "train/plan.hpp"
 #include "train/session.hpp"
 
 #include <fmt/format.h>
@@ -24,32 +19,6 @@ namespace gh::host {
 namespace {
 
 constexpr std::size_t kShownReasons = 20;
-
-struct LoadedRecipe {
-  Recipe recipe;
-  TrainPlan plan;
-  Made<Dataset> dataset;
-};
-
-// Null after printing what is wrong with the recipe.
-std::optional<LoadedRecipe> load(const DataArguments& arguments, Registry& registry) {
-  Diagnostics diagnostics;
-  Recipe recipe = load_recipe(arguments.recipe, arguments.overrides, registry, diagnostics);
-  print_message("{}", diagnostics.text());
-  if (diagnostics.has_errors()) return std::nullopt;
-  TrainPlan plan = read_plan(recipe);
-  Made<Dataset> dataset = make_dataset(recipe, registry);
-  return LoadedRecipe{std::move(recipe), std::move(plan), std::move(dataset)};
-}
-
-// What data sets say while they are opened.
-using Notes = std::vector<std::string>;
-
-SampleSet open(const LoadedRecipe& loaded, const std::string& split, bool skip_unreadable,
-               Notes& notes) {
-  return open_samples(loaded.recipe, loaded.plan, loaded.dataset, split, skip_unreadable,
-                      [&](Severity, std::string_view text) { notes.emplace_back(text); });
-}
 
 nlohmann::ordered_json describe(const SampleSet& set, const DataFindings& found,
                                 const Notes& notes) {
@@ -128,60 +97,55 @@ DataFindings read_with_progress(const SampleSet& set, int threads) {
   return found;
 }
 
+class DataCheck final : public Command {
+ public:
+  DataCheck()
+      : Command({"data check",
+                 "Open every split, read every sample, count classes, name what is known",
+                 "Example:\n  ghhost data check recipes/shapes.toml --quick\n"
+                 "Exit codes: 0 sound, 65 some samples cannot be read, 66 data missing, 78 recipe "
+                 "refused."}) {}
+
+  void declare(Options& options) override {
+    declare_recipe(options, recipe_, overrides_);
+    options.flag("--json", json_, "Print JSON");
+    options.flag("--quick", quick_, "Do not read the samples");
+  }
+
+  int run(const GlobalOptions& global) override {
+    Registry registry(default_search_path(global.plugins));
+    const std::optional<OpenRecipe> open = open_recipe(recipe_, overrides_, registry);
+    if (!open) return kBadRecipe;
+    const int wanted = open->plan.loader.threads;
+    const int threads =
+        wanted > 0 ? wanted : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    bool sound = true;
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const std::string& split : open->dataset.ask("splits", &Dataset::splits)) {
+      // What is read and named below need not stop the opening.
+      Notes notes;
+      const SampleSet set = open->split(split, !quick_ || open->plan.loader.skip_unreadable, notes);
+      const DataFindings found = quick_ ? DataFindings{} : read_with_progress(set, threads);
+      sound = sound && found.unreadable.empty();
+      if (json_)
+        json.push_back(describe(set, found, notes));
+      else
+        print_split(set, found, notes, !quick_);
+    }
+    if (json_) print_result("{}\n", json_text(json, 2));
+    if (!sound) return kBadData;
+    check_with_data(open->recipe, registry);  // whatever was left for when there are data
+    return kOk;
+  }
+
+ private:
+  std::string recipe_;
+  std::vector<std::string> overrides_;
+  bool json_ = false, quick_ = false;
+};
+
 }  // namespace
 
-int data_check_command(const DataArguments& arguments, const GlobalOptions& global) {
-  Registry registry(default_search_path(global.plugins));
-  const std::optional<LoadedRecipe> loaded = load(arguments, registry);
-  if (!loaded) return kBadRecipe;
-  const int wanted = loaded->plan.loader.threads;
-  const int threads =
-      wanted > 0 ? wanted : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  bool sound = true;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const std::string& split : loaded->dataset.ask("splits", &Dataset::splits)) {
-    // What is read and named below need not stop the opening.
-    Notes notes;
-    const SampleSet set =
-        open(*loaded, split, !arguments.quick || loaded->plan.loader.skip_unreadable, notes);
-    const DataFindings found = arguments.quick ? DataFindings{} : read_with_progress(set, threads);
-    sound = sound && found.unreadable.empty();
-    if (arguments.json)
-      json.push_back(describe(set, found, notes));
-    else
-      print_split(set, found, notes, !arguments.quick);
-  }
-  if (arguments.json) print_result("{}\n", json_text(json, 2));
-  if (!sound) return kBadData;
-  check_with_data(loaded->recipe, registry);  // whatever was left for when there are data
-  return kOk;
-}
-
-int data_preview_command(const DataArguments& arguments, const GlobalOptions& global) {
-  Registry registry(default_search_path(global.plugins));
-  const std::optional<LoadedRecipe> loaded = load(arguments, registry);
-  if (!loaded) return kBadRecipe;
-  Notes notes;
-  const SampleSet set = open(*loaded, "train", loaded->plan.loader.skip_unreadable, notes);
-  for (const std::string& note : notes) print_message("{}\n", note);
-  const ViewPlan& plan = arguments.plain ? loaded->plan.plain_views : loaded->plan.views;
-  Diagnostics problems;
-  check_views(loaded->recipe, loaded->plan, set, problems);
-  if (problems.has_errors()) throw RecipeRefused(problems);
-  const std::vector<PreviewRow> rows =
-      preview_rows(set, plan, loaded->plan.seed,
-                   {.samples = arguments.samples,
-                    .epochs = arguments.epochs,
-                    .weight = arguments.weight,
-                    .skip_unreadable = loaded->plan.loader.skip_unreadable});
-  std::string lead =
-      fmt::format("{} of {} training samples; views of {} {}, seed {}", rows.size(), set.size(),
-                  arguments.epochs, arguments.epochs == 1 ? "epoch" : "epochs", loaded->plan.seed);
-  if (plan.reads_weights()) lead += fmt::format(", boosted with weight {}", arguments.weight);
-  const std::filesystem::path out = std::filesystem::absolute(arguments.out);
-  write_file_atomically(out, preview_page("Views: " + loaded->plan.name, lead, rows));
-  print_result("{}\n", out.string());
-  return kOk;
-}
+std::unique_ptr<Command> data_check_command() { return std::make_unique<DataCheck>(); }
 
 }  // namespace gh::host

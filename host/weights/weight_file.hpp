@@ -1,7 +1,7 @@
 // Weights that others trained, from the files they are handed around in.
 #pragma once
 
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
-#include "run/safetensors.hpp"
+#include "weights/safetensors.hpp"
 
+#include "files/file_write.hpp"
 #include "gh/error.hpp"
 #include "gh/regular_file.hpp"
-#include "run/run_directory.hpp"
 #include "text/json.hpp"
 #include "text/plain_text.hpp"
 

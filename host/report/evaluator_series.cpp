@@ -1,4 +1,4 @@
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 
 #include <fmt/format.h>
 

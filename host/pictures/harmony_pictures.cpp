@@ -1,4 +1,4 @@
-#include "harmonize/pictures.hpp"
+#include "pictures/harmony_pictures.hpp"
 
 #include "image/png_writer.hpp"
 

@@ -1,7 +1,7 @@
 // Pictures of a report, in rows that are read across.
 #pragma once
 
-#include "report/evaluations.hpp"
+#include "report/evaluator_series.hpp"
 #include "report/run_record.hpp"
 
 #include <span>

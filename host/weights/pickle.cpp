@@ -1,4 +1,4 @@
-#include "run/pickle.hpp"
+#include "weights/pickle.hpp"
 
 #include "gh/error.hpp"
 #include "text/plain_text.hpp"

@@ -1,0 +1,66 @@
+// ghhost check RECIPE.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "plugins/registry.hpp"
+#include "recipe/toml.hpp"
+#include "run/standard_streams.hpp"
+#include "text/json.hpp"
+#include "train/preflight.hpp"
+
+namespace gh::host {
+namespace {
+
+nlohmann::ordered_json to_json(const Diagnostics& diagnostics) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const Diagnostic& d : diagnostics.all())
+    out.push_back({{"level", d.level == Diagnostic::Level::error ? "error" : "warning"},
+                   {"file", d.source.file},
+                   {"line", d.source.line},
+                   {"column", d.source.column},
+                   {"key", d.key},
+                   {"message", d.message}});
+  return out;
+}
+
+class Check final : public Command {
+ public:
+  Check()
+      : Command({"check", "Validate a recipe without building or reading anything",
+                 "Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved"}) {}
+
+  void declare(Options& options) override {
+    options.required("RECIPE", recipe_, "Recipe file");
+    options.rest("OVERRIDE", overrides_,
+                 "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+    options.flag("--json", json_, "Print the outcome as JSON");
+    options.flag("--resolved", resolved_, "Print the recipe with every default");
+  }
+
+  int run(const GlobalOptions& global) override {
+    Registry registry(default_search_path(global.plugins));
+    Diagnostics diagnostics;
+    const Recipe recipe = load_recipe(recipe_, overrides_, registry, diagnostics);
+    if (!diagnostics.has_errors()) check_without_data(recipe, registry, diagnostics);
+    const bool ok = !diagnostics.has_errors();
+    if (json_) {
+      const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};
+      print_result("{}\n", json_text(out, 2));
+    } else {
+      print_message("{}", diagnostics.text());
+      if (ok && resolved_) print_result("{}", to_toml(recipe.resolved));
+      if (ok && !resolved_) print_result("{}: ok\n", recipe_);
+    }
+    return ok ? kOk : kBadRecipe;
+  }
+
+ private:
+  std::string recipe_;
+  std::vector<std::string> overrides_;
+  bool json_ = false, resolved_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> check_command() { return std::make_unique<Check>(); }
+
+}  // namespace gh::host

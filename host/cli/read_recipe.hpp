@@ -1,0 +1,23 @@
+// Recipes as commands get at them: from a file, or from a run's directory.
+#pragma once
+
+#include "plugins/registry.hpp"
+#include "recipe/recipe.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gh::host {
+
+// Prints what is wrong or doubtful; nothing comes back of a recipe with errors.
+std::optional<Recipe> read_recipe(const std::string& file,
+                                  const std::vector<std::string>& overrides, Registry& registry);
+
+// The recipe's file in a run directory. Throws gh::Error (missing_data) where `run` is none.
+std::string recipe_file_of(const std::string& run);
+
+// The recipe a run was made by. Throws also where plugins do not fit it any more.
+Recipe recipe_of_run(const std::string& run, Registry& registry);
+
+}  // namespace gh::host

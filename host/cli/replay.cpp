@@ -1,0 +1,38 @@
+// ghhost replay RUN.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "cli/read_recipe.hpp"
+#include "run/standard_streams.hpp"
+#include "train/session.hpp"
+
+namespace gh::host {
+namespace {
+
+class Replay final : public Command {
+ public:
+  Replay()
+      : Command({"replay", "Make the step again at which a run's numbers stopped being finite",
+                 "Example:\n  ghhost replay runs/cifar-001\n"
+                 "Starts at the newest checkpoint, changes nothing, and ends with 0 when the step "
+                 "has the "
+                 "same\n"
+                 "numbers again."}) {}
+
+  void declare(Options& options) override { options.required("RUN", run_, "Run directory"); }
+
+  int run(const GlobalOptions& global) override {
+    Registry registry(default_search_path(global.plugins));
+    const ReplayOutcome outcome = replay_run(recipe_of_run(run_, registry), registry, run_);
+    print_result("{}\n", outcome.text);
+    return outcome.same ? kOk : kRunFailed;
+  }
+
+ private:
+  std::string run_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> replay_command() { return std::make_unique<Replay>(); }
+
+}  // namespace gh::host

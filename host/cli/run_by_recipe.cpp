@@ -1,0 +1,51 @@
+#include "cli/run_by_recipe.hpp"
+
+#include "cli/exit_codes.hpp"
+#include "cli/read_recipe.hpp"
+#include "report/report.hpp"
+#include "report/run_record.hpp"
+#include "run/standard_streams.hpp"
+#include "text/json.hpp"
+
+#include <filesystem>
+
+namespace gh::host {
+namespace {
+
+int code_of(const RunOutcome& outcome) {
+  if (outcome.interrupted) return kInterrupted;
+  return outcome.failed.empty() ? kOk : kEvaluationFailed;
+}
+
+}  // namespace
+
+int show_outcome(const RunOutcome& outcome, bool json) {
+  if (!outcome.first) return code_of(outcome);
+  const std::filesystem::path report = outcome.directory / "report.html";
+  if (json) {
+    const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
+                                        {"directory", outcome.directory.string()},
+                                        {"report", report.string()},
+                                        {"failed_evaluations", outcome.failed}};
+    print_result("{}\n", json_text(out, 2));
+  } else {
+    print_result("{}\nReport: {}\n", summary_text(load_run(outcome.directory)), report.string());
+    if (outcome.interrupted)
+      print_result("Stopped by a signal. Go on with: ghhost resume {}\n",
+                   outcome.directory.string());
+    for (const std::string& reason : outcome.failed) print_message("ghhost: {}\n", reason);
+    if (!outcome.failed.empty())
+      print_message("Once that is mended, evaluate again with: ghhost eval {}\n",
+                    outcome.directory.string());
+  }
+  return code_of(outcome);
+}
+
+int run_by_recipe(const std::string& recipe, const std::vector<std::string>& overrides,
+                  const RunOptions& options, const GlobalOptions& global, bool json) {
+  Registry registry(default_search_path(global.plugins));
+  const std::optional<Recipe> read = read_recipe(recipe, overrides, registry);
+  return read ? show_outcome(run_recipe(*read, registry, options), json) : kBadRecipe;
+}
+
+}  // namespace gh::host
