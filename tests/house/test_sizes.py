@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Files and functions of the product stay small enough to be read at once. Needs no build."""
+import pathlib
+import re
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 450, 60
+FOLDERS, SUFFIXES = ("host", "sdk/src", "sdk/ops"), (".cpp", ".hpp", ".h", ".cu", ".cuh")
+# Longer still, and to be made shorter: no other may be, and one that has become short leaves this list.
+LONG_FILES = {"host/train/session.cpp", "host/train/trainer.cpp", "sdk/ops/cuda/sinkhorn.cu", "sdk/ops/src/kmeans_lloyd.cpp",
+              "sdk/ops/src/kmeans_loops.hpp", "sdk/ops/src/linear_logistic.cpp", "sdk/ops/src/norm_loops.hpp",
+              "sdk/ops/src/winograd_loops.hpp"}
+LONG_FUNCTIONS = {"sdk/ops/cuda/operators.cpp: sinkhorn_on_cuda", "sdk/ops/cuda/sinkhorn.cu: sinkhorn_block",
+                  "sdk/ops/src/kmeans_lloyd.cpp: plus_plus", "sdk/ops/src/winograd.cpp: run"}
+
+# What braces and semicolons may stand in without being code: comments, strings, characters, preprocessor lines.
+NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^()\\ ]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'"""
+                     r"""|^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*""", re.S | re.M)
+# The head of a constructor up to a member that is initialised in braces: its body is still to come.
+MEMBER = re.compile(r"\)\s*(noexcept\s*)?:(?!:).*(?<!\bconst)(?<!\bnoexcept)(?<=[\w>])\s*$", re.S)
+NO_FUNCTION = re.compile(r"(inline\s+)?namespace\b|extern\s*$|(template\s*<.*>\s*)?(enum|struct|class|union)\b[^()]*$", re.S)
+
+
+def functions(text):
+    """(name, first line, lines) of every function with a body; what is within one counts as part of it. The first line is that
+    of the declaration: template, result, parameters."""
+    code = NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    found, around, start = [], [], 0
+    for mark in re.finditer(r"[{};]", code):
+        if mark[0] == "{":
+            head = code[start:mark.start()]
+            member = MEMBER.search(head)
+            function = (not any(outer for outer, *_ in around) and "(" in head and not NO_FUNCTION.match(head.strip()) and not member)
+            around.append((function, head.strip(), start + len(head) - len(head.lstrip()), start if member else None))
+        elif mark[0] == "}" and around:
+            function, head, begin, back = around.pop()
+            if function:
+                first = code.count("\n", 0, begin) + 1
+                head = re.sub(r"__\w+__\s*\(+[^()]*\)+", "", head)
+                name = re.search(r"(operator\W+|[\w:~]+)\s*\(", head)
+                found.append((name[1] if name else head, first, code.count("\n", 0, mark.start()) + 2 - first))
+            if back is not None:
+                start = back
+                continue
+        start = mark.end()
+    return found
+
+
+def measured():
+    for folder in FOLDERS:
+        for file in sorted((SOURCE / folder).rglob("*")):
+            if file.suffix in SUFFIXES:
+                yield file.relative_to(SOURCE).as_posix(), file.read_text()
+
+
+class Sizes(unittest.TestCase):
+    def test_no_file_is_too_long(self):
+        long = {name: lines for name, text in measured() if (lines := text.count("\n")) > MOST_LINES_OF_A_FILE}
+        self.assertEqual(set(long), LONG_FILES, f"more than {MOST_LINES_OF_A_FILE} lines: {long}")
+
+    def test_no_function_is_too_long(self):
+        long = {f"{file}: {name}": lines for file, text in measured() for name, _, lines in functions(text)
+                if lines > MOST_LINES_OF_A_FUNCTION}
+        self.assertEqual(set(long), LONG_FUNCTIONS, f"more than {MOST_LINES_OF_A_FUNCTION} lines: {long}")
+
+    def test_functions_are_found_and_measured(self):
+        text = """// { comment
+#define OPEN {
+namespace a { struct S : B { S() : b_{1} {} int f() const { return "}"[0]; } };
+template <class T>
+auto g(
+    T x) -> int {
+  auto inner = [&](int y) {
+    return y;
+  };
+  for (;;) { if (x == '}') break; }
+  return inner(R"(})"[0]) + 1'000;
+}
+constexpr int kTable[] = {f(1), 2};
+enum class E { x };
+}
+bool operator==(S a, S b) {
+}
+C::C(int x)
+    : a_{x}, b_(x), c_{
+          x} {
+  g(x);
+}
+void C::h() {
+}
+"""
+        self.assertEqual(functions(text), [("S", 3, 1), ("f", 3, 1), ("g", 4, 9), ("operator==", 16, 2), ("C::C", 18, 5),
+                                           ("C::h", 23, 2)])
+
+    def test_functions_of_the_product_are_found(self):
+        found = {name: [f[0] for f in functions(text)] for name, text in measured()}
+        self.assertIn("main", found["host/cli/main.cpp"])
+        self.assertIn("thin", found["host/data/long_tail.cpp"])
+        self.assertGreater(sum(map(len, found.values())), 2000)
+
+
+if __name__ == "__main__":
+    unittest.main()
