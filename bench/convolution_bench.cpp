@@ -6,7 +6,7 @@
 // kernel, stride, layout (contiguous or channels-last). Answers each with a line of JSON: the
 // algorithm, seconds of each round for the three passes, ours and LibTorch's in turns, and the
 // largest errors of both against float64, relative to the largest value.
-#include "train/caching_allocator.hpp"
+#include "machine/caching_allocator.hpp"
 
 #include "gh/ops/convolution.hpp"
 #include "gh/random.hpp"

@@ -8,10 +8,10 @@
 //   track N EPOCH   N batches into the momentum table → seconds, table and prior in FILE.out
 //   term N          N times loss and gradients of a batch → seconds
 #include "harmonize/harmonizer.hpp"
+#include "machine/caching_allocator.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
-#include "train/caching_allocator.hpp"
 #include "weights/safetensors.hpp"
 
 #include <ATen/Parallel.h>

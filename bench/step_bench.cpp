@@ -7,13 +7,13 @@
 // pictures, RATE that of learning, CONVOLUTION a value of train.convolution. Writes initial weights
 // and batches to FILE (safetensors), then reads numbers of steps from standard input, one a line,
 // and answers each with a line of JSON: the seconds the steps took, and their losses.
+#include "machine/busy_watch.hpp"
+#include "machine/caching_allocator.hpp"
+#include "optimize/optimizer.hpp"
 #include "plugins/fake_host.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
-#include "train/busy_watch.hpp"
-#include "train/caching_allocator.hpp"
-#include "train/optimizer.hpp"
 #include "train/state_archive.hpp"
 #include "weights/safetensors.hpp"
 

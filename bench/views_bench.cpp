@@ -7,10 +7,10 @@
 //                                                   drawn for them
 //   views_bench dump-decoded …                      the same from pictures decoded beforehand
 #include "data/loader.hpp"
+#include "plan/plan.hpp"
 #include "plugins/component_call.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/recipe.hpp"
-#include "train/plan.hpp"
 #include "weights/safetensors.hpp"
 
 #include <ATen/ops/arange.h>

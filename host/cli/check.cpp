@@ -4,8 +4,8 @@
 #include "plugins/registry.hpp"
 #include "recipe/toml.hpp"
 #include "run/standard_streams.hpp"
+#include "session/preflight.hpp"
 #include "text/json.hpp"
-#include "train/preflight.hpp"
 
 namespace gh::host {
 namespace {

@@ -5,8 +5,8 @@
 #include "cli/open_recipe.hpp"
 #include "data/known_sets.hpp"
 #include "run/standard_streams.hpp"
+#include "session/session.hpp"
 #include "text/json.hpp"
-#include "train/session.hpp"
 
 #include <fmt/format.h>
 
@@ -121,7 +121,7 @@ class DataCheck final : public Command {
         wanted > 0 ? wanted : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     bool sound = true;
     nlohmann::ordered_json json = nlohmann::ordered_json::array();
-    for (const std::string& split : open->dataset.ask("splits", &Dataset::splits)) {
+    for (const std::string& split : open->dataset.call("splits", &Dataset::splits)) {
       // What is read and named below need not stop the opening.
       Notes notes;
       const SampleSet set = open->split(split, !quick_ || open->plan.loader.skip_unreadable, notes);

@@ -4,6 +4,7 @@
 #include "cli/open_recipe.hpp"
 #include "data/preview.hpp"
 #include "files/file_write.hpp"
+#include "plan/refusals.hpp"
 #include "report/preview_page.hpp"
 #include "run/standard_streams.hpp"
 

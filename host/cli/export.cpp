@@ -3,7 +3,7 @@
 #include "cli/exit_codes.hpp"
 #include "cli/read_recipe.hpp"
 #include "run/standard_streams.hpp"
-#include "train/session.hpp"
+#include "session/session.hpp"
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
 #include "cli/guarded.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "plan/refusals.hpp"
 #include "run/standard_streams.hpp"
-#include "train/components.hpp"
 
 #include <fmt/format.h>
 

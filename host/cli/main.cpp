@@ -5,8 +5,8 @@
 #include "cli/guarded.hpp"
 #include "cli/named_plugins.hpp"
 #include "cli/ways_out.hpp"
+#include "machine/caching_allocator.hpp"
 #include "run/standard_streams.hpp"
-#include "train/caching_allocator.hpp"
 
 #include <CLI/CLI.hpp>
 

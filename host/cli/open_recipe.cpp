@@ -1,7 +1,7 @@
 #include "cli/open_recipe.hpp"
 
 #include "cli/read_recipe.hpp"
-#include "train/open_data.hpp"
+#include "plan/open_data.hpp"
 
 namespace gh::host {
 

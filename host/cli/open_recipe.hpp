@@ -3,9 +3,9 @@
 
 #include "cli/command.hpp"
 #include "data/sample_set.hpp"
+#include "plan/components.hpp"
+#include "plan/plan.hpp"
 #include "recipe/recipe.hpp"
-#include "train/components.hpp"
-#include "train/plan.hpp"
 
 #include <optional>
 #include <string>

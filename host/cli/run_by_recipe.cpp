@@ -2,6 +2,7 @@
 
 #include "cli/exit_codes.hpp"
 #include "cli/read_recipe.hpp"
+#include "machine/interrupt.hpp"
 #include "report/report.hpp"
 #include "report/run_record.hpp"
 #include "run/standard_streams.hpp"
@@ -19,8 +20,14 @@ int code_of(const RunOutcome& outcome) {
 
 }  // namespace
 
+// The report is written even where there was nothing to do: the process may have been killed just
+// before that.
 int show_outcome(const RunOutcome& outcome, bool json) {
   if (!outcome.first) return code_of(outcome);
+  {
+    const InterruptGuard interrupts;  // a launcher may repeat the signal that stopped the run
+    write_report(outcome.directory);
+  }
   const std::filesystem::path report = outcome.directory / "report.html";
   if (json) {
     const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},

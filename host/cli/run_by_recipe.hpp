@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "train/session.hpp"
+#include "session/session.hpp"
 
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace gh::host {
 int run_by_recipe(const std::string& recipe, const std::vector<std::string>& overrides,
                   const RunOptions& options, const GlobalOptions& global, bool json);
 
-// Prints what came of it, as JSON or for people; returns the exit code.
+// Writes the report and prints what came of it, as JSON or for people; returns the exit code.
 int show_outcome(const RunOutcome& outcome, bool json);
 
 }  // namespace gh::host

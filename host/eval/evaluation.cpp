@@ -11,9 +11,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -167,71 +164,32 @@ const Features& EvaluationRun::shared_features(const FeatureRequest& request, co
   return cache.emplace(key, std::move(out)).first->second;
 }
 
-// Rows in the order of `order`, which becomes that of what was read: another sample may stand in
-// for one that cannot be read.
+// Rows in the order of `order`, which becomes that of what was read.
 at::Tensor EvaluationRun::compute(const FeatureRequest& request, at::Tensor& order) {
   require(request.level != FeatureLevel::embedding || source_.embeds, ErrorCode::unsupported,
           "these weights are of an encoder alone: embeddings come from a projector that was not "
           "loaded. Evaluate the backbone's features, or a run with its checkpoint");
-  at::NoGradGuard no_grad;
+  const at::NoGradGuard no_grad;
   const EvaluationMode evaluation(source_.method);
   const auto encoder = source_.method.encoder();
-  // Each batch is made whole by one rank: a sum over other batches could round otherwise.
-  const int64_t world = facts().world, rank = facts().rank;
-  const int64_t batches = (order.size(0) + kFeatureBatch - 1) / kFeatureBatch;
-  const int64_t each = (batches + world - 1) / world;
-  const int64_t first = std::min(rank * each * kFeatureBatch, order.size(0));
-  const int64_t count = std::min(each * kFeatureBatch, order.size(0) - first);
-  std::vector<at::Tensor> rows, read;
-  if (count > 0)
-    each_loaded(
-        request,
-        {.epoch = draw_of(request), .order = order.narrow(0, first, count), .batch = kFeatureBatch},
-        [&](at::Tensor x, const at::Tensor& indices) {
-          throw_if_interrupted();
-          if (request.level == FeatureLevel::backbone) x = encoder->forward(x);
-          if (request.level == FeatureLevel::embedding) x = source_.method.embed(x);
-          rows.push_back(x.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true));
-          read.push_back(indices);
-          return true;
-        });
-  at::Tensor x = rows.empty() ? at::Tensor() : at::cat(rows);
-  order = rows.empty() ? at::empty({0}, at::kLong) : at::cat(read);
-  if (world > 1) {
+  const ViewPlan views = views_named(request.views);
+  const EpochPlan plan{.epoch = draw_of(request), .order = order, .batch = kFeatureBatch};
+  SetRows rows = rows_of_rank(
+      pass_over(request, views, plan), facts().rank, facts().world,
+      [&](const at::Tensor& x) {
+        if (request.level == FeatureLevel::backbone) return encoder->forward(x).to(at::kFloat);
+        if (request.level == FeatureLevel::embedding) return source_.method.embed(x).to(at::kFloat);
+        return x.to(at::kFloat);
+      },
+      teller());
+  if (facts().world > 1) {
     meet();
-    gather(x, order, each * kFeatureBatch);
+    rows = rows_of_all(rows, plan, facts().world, facts().device,
+                       [&](const at::Tensor& part) { return source_.host.all_gather(part); });
   }
-  if (request.level != FeatureLevel::input) require_finite(x, request.split);
-  return x;
-}
-
-// Puts the parts of all ranks, at most `most` rows each, one after the other.
-void EvaluationRun::gather(at::Tensor& x, at::Tensor& order, int64_t most) {
-  const at::Device device = facts().device;
-  const auto gathered = [&](const at::Tensor& part) {
-    return source_.host.all_gather(part.to(device)).to(at::kCPU);
-  };
-  const int64_t own = order.size(0);
-  // A rank without a batch does not know how wide a row is.
-  std::vector<int64_t> shape(8, 0);
-  if (own > 0) {
-    shape[0] = x.dim();
-    for (int64_t i = 1; i < x.dim(); ++i) shape[static_cast<std::size_t>(i)] = x.size(i);
-  }
-  const at::Tensor shapes =
-      std::get<0>(gathered(at::tensor(shape, at::kLong).unsqueeze(0)).max(0)).contiguous();
-  std::vector<int64_t> padded(shapes.data_ptr<int64_t>(),
-                              shapes.data_ptr<int64_t>() + shapes[0].item<int64_t>());
-  padded[0] = most;
-  at::Tensor whole = at::zeros(padded, at::kFloat), positions = at::full({most}, -1, at::kLong);
-  if (own > 0) {
-    whole.narrow(0, 0, own).copy_(x);
-    positions.narrow(0, 0, own).copy_(order);
-  }
-  const at::Tensor all = gathered(positions);
-  const at::Tensor kept = all.ge(0).nonzero().squeeze(1);
-  order = all.index_select(0, kept);
-  x = gathered(whole).index_select(0, kept);
+  order = rows.samples;
+  if (request.level != FeatureLevel::input) require_finite(rows.x, request.split);
+  return rows.x;
 }
 
 void EvaluationRun::require_finite(const at::Tensor& x, std::string_view split) const {
@@ -265,36 +223,37 @@ void EvaluationRun::each_batch(
     order = order.index_select(0, Random(stream_key(facts().seed, "eval." + evaluator_ + ".order"),
                                          static_cast<uint64_t>(epoch))
                                       .permutation(order.size(0)));
-  each_loaded(request,
-              {.epoch = epoch < 0 ? draw_of(request) : epoch, .order = order, .batch = batch},
-              [&](const at::Tensor& x, const at::Tensor& indices) {
-                // Networks that are trained on batches may wait for other ranks in each of them.
-                if (facts().world > 1)
-                  meet(interrupted() ? Going::stopped : Going::on);
-                else
-                  throw_if_interrupted();
-                return use(x, set.targets().defined() ? set.targets().index_select(0, indices)
-                                                      : at::Tensor());
-              });
+  const ViewPlan views = views_named(request.views);
+  each_batch_of(
+      pass_over(request, views,
+                {.epoch = epoch < 0 ? draw_of(request) : epoch, .order = order, .batch = batch}),
+      [&](const at::Tensor& x, const at::Tensor& samples) {
+        // Networks that are trained on batches may wait for other ranks in each of them.
+        if (facts().world > 1)
+          meet(interrupted() ? Going::stopped : Going::on);
+        else
+          throw_if_interrupted();
+        return use(x,
+                   set.targets().defined() ? set.targets().index_select(0, samples) : at::Tensor());
+      },
+      teller());
 }
 
-void EvaluationRun::each_loaded(
-    const FeatureRequest& request, const EpochPlan& plan,
-    const std::function<bool(const at::Tensor&, const at::Tensor&)>& use) {
-  const SampleSet& set = source_.splits.get(std::string(request.split));
-  const ViewPlan views = views_named(request.views);
-  LoaderOptions options = source_.loader;
-  options.views = 1;
-  Loader loader(set, views, stream_key(facts().seed, "eval.views"), options);
-  loader.begin(plan);
-  while (const std::optional<LoadedBatch> loaded = loader.next()) {
-    for (const std::string& reason : loaded->skipped)
-      if (source_.skipped)
-        source_.skipped(reason);
-      else
-        say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
-    if (!use(loaded->views[0], loaded->indices)) return;
-  }
+// `views` outlives the pass.
+SetPass EvaluationRun::pass_over(const FeatureRequest& request, const ViewPlan& views,
+                                 EpochPlan plan) {
+  return {.set = source_.splits.get(std::string(request.split)),
+          .views = views,
+          .seed = stream_key(facts().seed, "eval.views"),
+          .loader = source_.loader,
+          .plan = std::move(plan)};
+}
+
+std::function<void(const std::string&)> EvaluationRun::teller() {
+  if (source_.skipped) return source_.skipped;
+  return [this](const std::string& reason) {
+    say(Severity::warning, "another sample stands in for one that cannot be read: " + reason);
+  };
 }
 
 void* EvaluationRun::query(const char* interface_id) {

@@ -1,10 +1,9 @@
 // What an evaluator sees of a run: features of its splits, and a place for results.
-//
-// Batches of features are shared out among ranks and put together again in one order, so that
-// numbers do not depend on how many ranks there are.
 #pragma once
 
 #include "data/loader.hpp"
+#include "eval/split_store.hpp"
+#include "eval/whole_set.hpp"
 #include "run/run_directory.hpp"
 
 #include "gh/evaluator.hpp"
@@ -20,36 +19,6 @@
 #include <vector>
 
 namespace gh::host {
-
-// The splits of a run's data set. "train" is the thinned training set, "train:full" the same before
-// thinning; others are read when first asked for.
-class SplitStore {
- public:
-  SplitStore(const Dataset& dataset, uint64_t seed, const SampleSet& train,
-             bool skip_unreadable = false, Say say = {});
-  // Throws gh::Error (invalid_param) naming the splits there are.
-  const SampleSet& get(const std::string& name);
-  std::vector<std::string> names() const;
-
-  struct Known {
-    SplitFacts facts;
-    std::vector<int64_t> class_counts;  // empty unless targets are classes
-  };
-  // Without reading a sample. What cannot be opened for lack of data or by a fault of them is left
-  // out, with a warning; throws DataRefused where targets are wrong.
-  std::vector<Known> look();
-
- private:
-  const Split& opened(const std::string& name);
-
-  const Dataset& dataset_;
-  uint64_t seed_;
-  const SampleSet& train_;
-  bool skip_unreadable_;
-  Say say_;
-  std::map<std::string, std::unique_ptr<Split>> opened_;  // of which nothing was read
-  std::map<std::string, SampleSet> others_;
-};
 
 // Features at one moment of training, for all evaluators that ask for them. Keyed by level, split,
 // views, draw and chosen samples.
@@ -126,10 +95,9 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
   const SampleSet& split_named(std::string_view name);
   at::Tensor samples_of(const FeatureRequest& request, const SampleSet& set) const;
   at::Tensor compute(const FeatureRequest& request, at::Tensor& order);
-  void gather(at::Tensor& x, at::Tensor& order, int64_t most);
   void require_finite(const at::Tensor& x, std::string_view split) const;
-  void each_loaded(const FeatureRequest& request, const EpochPlan& plan,
-                   const std::function<bool(const at::Tensor&, const at::Tensor& indices)>& use);
+  SetPass pass_over(const FeatureRequest& request, const ViewPlan& views, EpochPlan plan);
+  std::function<void(const std::string& reason)> teller();
 
   EvaluationSource source_;
   std::string evaluator_;

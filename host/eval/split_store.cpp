@@ -1,5 +1,6 @@
+#include "eval/split_store.hpp"
+
 #include "data/targets.hpp"
-#include "eval/evaluation.hpp"
 
 #include "gh/error.hpp"
 

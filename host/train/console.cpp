@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 
 namespace gh::host {
 namespace {
@@ -95,13 +94,6 @@ void Console::tick(const Tick& t) {
 void Console::finish() {
   if (line_open_) print_message("\n");
   line_open_ = false;
-}
-
-int64_t resident_memory() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace gh::host

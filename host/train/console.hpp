@@ -41,7 +41,4 @@ class Console {
   Clock::time_point drawn_ = Clock::now();
 };
 
-// Resident memory of this process, bytes.
-int64_t resident_memory();
-
 }  // namespace gh::host

@@ -6,11 +6,11 @@
 
 namespace gh::host {
 
-std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples) {
+std::string lone_last_sample(const TrainPlan& plan, int64_t samples) {
   if (plan.drop_last) return {};
   const int64_t whole = plan.batch / plan.accumulate;
   const int64_t left = samples % whole / plan.world;  // samples of each rank
-  const int64_t together = norm == Norm::of_all_ranks ? plan.world : 1;
+  const int64_t together = plan.norm == Norm::of_all_ranks ? plan.world : 1;
   if (left * together != 1 || whole / plan.world * together == 1) return {};
   std::string out = fmt::format("{} samples in batches of {}", samples, plan.batch);
   if (plan.accumulate > 1) out += fmt::format(", each in {} parts,", plan.accumulate);
@@ -19,10 +19,6 @@ std::string lone_last_sample(const TrainPlan& plan, Norm norm, int64_t samples) 
   return out +
          " leave one sample for the last batch of an epoch; set train.drop_last = true, or another "
          "train.batch";
-}
-
-Norm norm_of(const Recipe& recipe) {
-  return recipe.boolean("ranks.sync_norm") ? Norm::of_all_ranks : Norm::of_each_rank;
 }
 
 bool takes_batch_statistics(const TensorFile& state) {

@@ -25,7 +25,7 @@ class StageList final : public Stages {
 
 std::vector<Stage> plan_stages(const Made<SslMethod>& method, const RunFacts& facts) {
   StageList list;
-  method.ask("plan_stages", &SslMethod::plan_stages, facts, list);
+  method.call("plan_stages", &SslMethod::plan_stages, facts, list);
   if (list.stages.empty()) list.add("train", facts.epochs);
   return std::move(list.stages);
 }

@@ -1,7 +1,7 @@
 // The stages of a run: what a method plans before anything of it is built.
 #pragma once
 
-#include "train/components.hpp"
+#include "plan/components.hpp"
 
 #include "gh/host.hpp"
 #include "gh/ssl.hpp"

@@ -2,11 +2,11 @@
 //   batches_driver RECIPE EPOCHS OUT.safetensors [override …]
 // Tensors "epoch.step.view", and "epoch.step.indices".
 #include "data/loader.hpp"
+#include "plan/components.hpp"
+#include "plan/plan.hpp"
 #include "plugins/registry.hpp"
 #include "plugins/search_path.hpp"
 #include "recipe/recipe.hpp"
-#include "train/components.hpp"
-#include "train/plan.hpp"
 #include "weights/safetensors.hpp"
 
 #include <cstdio>

@@ -7,8 +7,8 @@
 //       loads WEIGHTS into a backbone (PARAMS in TOML), writes OUT with its features of x in INPUT
 //       [batch, C, H, W], and OUT.export with its export
 #include "gh/backbone.hpp"
+#include "session/export.hpp"
 #include "support/plugin_fixture.hpp"
-#include "train/export.hpp"
 #include "train/initial_weights.hpp"
 #include "weights/weight_file.hpp"
 

@@ -1,5 +1,5 @@
+#include "eval/split_store.hpp"
 #include "data/targets.hpp"
-#include "eval/evaluation.hpp"
 #include "support/fake_data.hpp"
 
 #include <ATen/ops/tensor.h>

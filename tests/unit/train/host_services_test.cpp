@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <optional>
 
 namespace {
 
@@ -17,19 +18,30 @@ using namespace gh::host;
 struct Fixture {
   test::FakeSet data = test::small_pictures(10);
   SampleSet train = data.samples();
-  ViewPlan views = *preset_views("bcl-32", {}), plain = *preset_views("eval-32", {});
   test::FlatMethod method;
   test::FlatBackbone backbone;
   Console console;
+  RunLog log{console};
   std::unique_ptr<Ranks> ranks = Ranks::alone();
+  TrainPlan plan;
+  Notebook notebook;
+  std::optional<EncoderMaker> encoders;
 
   HostServices services(std::vector<std::string> per_sample) {
-    RunFacts facts;
-    facts.samples = train.size();
-    facts.batch = 4;
-    facts.view_shapes = {{3, 32, 32}, {3, 32, 32}};
-    facts.per_sample = std::move(per_sample);
-    return HostServices(facts, method, backbone, {train, views, plain, {}}, {}, *ranks, console);
+    plan.views = *preset_views("bcl-32", {});
+    plan.plain_views = *preset_views("eval-32", {});
+    notebook.facts.samples = train.size();
+    notebook.facts.batch = 4;
+    notebook.facts.view_shapes = {{3, 32, 32}, {3, 32, 32}};
+    notebook.facts.per_sample = std::move(per_sample);
+    encoders.emplace(notebook.facts, plan, backbone, *ranks, log);
+    return HostServices({.plan = plan,
+                         .train = train,
+                         .method = method,
+                         .encoders = *encoders,
+                         .notebook = notebook,
+                         .ranks = *ranks,
+                         .log = log});
   }
 };
 
@@ -45,21 +57,21 @@ TEST_CASE("a pass over all samples gives plain or training views in order") {
   CHECK_FALSE(host.embed_all("train", flat).equal(plain));
   CHECK(host.embed_all("train", flat).equal(host.embed_all("train", flat)));
   const at::Tensor train = host.embed_all("train", flat);
-  host.set_first_epoch(3);  // another stage
+  f.notebook.first_epoch = 3;  // another stage
   CHECK_FALSE(host.embed_all("train", flat).equal(train));
   CHECK(host.embed_all("plain", flat).equal(plain));
   CHECK_THROWS_WITH(host.embed_all("other", flat), Catch::Contains("\"plain\""));
-  host.set_stage_samples(at::full({2}, 7, at::kLong));
+  f.notebook.stage_samples = at::full({2}, 7, at::kLong);
   CHECK(host.embed_all("plain", flat)[1].equal(plain[7]));
   // Handed back as it came: the rows must not be the loader's memory.
-  host.set_stage_samples({});
+  f.notebook.stage_samples.reset();
   CHECK(host.embed_all("plain", [](const at::Tensor& x) { return x; }).flatten(1).equal(plain));
 }
 
 TEST_CASE("published strengths are checked and change the views") {
   Fixture f;
   HostServices host = f.services({"strength"});
-  CHECK_FALSE(host.weights());
+  CHECK_FALSE(f.notebook.weights);
   const at::Tensor before = host.embed_all("train", flat);
   CHECK_THROWS_WITH(host.publish_per_sample("colour", at::full({10}, 0.5)),
                     Catch::Contains("'colour'"));

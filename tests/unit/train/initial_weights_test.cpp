@@ -2,7 +2,7 @@
 
 #include "gh/error.hpp"
 #include "gh/layers.hpp"
-#include "train/export.hpp"
+#include "session/export.hpp"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>

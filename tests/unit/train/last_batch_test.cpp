@@ -6,8 +6,9 @@ namespace {
 
 using namespace gh::host;
 
-TrainPlan plan(int64_t batch, int64_t accumulate, int64_t world) {
+TrainPlan plan(int64_t batch, int64_t accumulate, int64_t world, Norm norm = Norm::of_all_ranks) {
   TrainPlan out;
+  out.norm = norm;
   out.batch = batch;
   out.accumulate = accumulate;
   out.world = world;
@@ -15,8 +16,8 @@ TrainPlan plan(int64_t batch, int64_t accumulate, int64_t world) {
 }
 
 TEST_CASE("a last batch of one sample is told with the numbers and what to do") {
-  const auto text = [](const TrainPlan& p, int64_t samples, Norm norm = Norm::of_all_ranks) {
-    return lone_last_sample(p, norm, samples);
+  const auto text = [](const TrainPlan& p, int64_t samples) {
+    return lone_last_sample(p, samples);
   };
   CHECK_THAT(text(plan(4, 1, 1), 9), Catch::Contains("9 samples in batches of 4") &&
                                          Catch::Contains("train.drop_last = true"));
@@ -35,13 +36,13 @@ TEST_CASE("a last batch of one sample is told with the numbers and what to do") 
 TEST_CASE("ranks share a last batch out, and their statistics are those of all or of each") {
   // 8 samples on two ranks: 9 leave none, 10 and 11 one for each rank.
   for (const int64_t samples : {8, 9, 10, 11, 12})
-    CHECK(lone_last_sample(plan(8, 1, 2), Norm::of_all_ranks, samples).empty());
-  CHECK(lone_last_sample(plan(8, 1, 2), Norm::of_each_rank, 9).empty());
-  CHECK_THAT(lone_last_sample(plan(8, 1, 2), Norm::of_each_rank, 10),
+    CHECK(lone_last_sample(plan(8, 1, 2, Norm::of_all_ranks), samples).empty());
+  CHECK(lone_last_sample(plan(8, 1, 2, Norm::of_each_rank), 9).empty());
+  CHECK_THAT(lone_last_sample(plan(8, 1, 2, Norm::of_each_rank), 10),
              Catch::Contains("ranks.sync_norm"));
-  CHECK_FALSE(lone_last_sample(plan(8, 1, 2), Norm::of_each_rank, 11).empty());
-  CHECK(lone_last_sample(plan(8, 1, 2), Norm::of_each_rank, 12).empty());
-  CHECK(lone_last_sample(plan(2, 1, 2), Norm::of_each_rank, 9).empty());
+  CHECK_FALSE(lone_last_sample(plan(8, 1, 2, Norm::of_each_rank), 11).empty());
+  CHECK(lone_last_sample(plan(8, 1, 2, Norm::of_each_rank), 12).empty());
+  CHECK(lone_last_sample(plan(2, 1, 2, Norm::of_each_rank), 9).empty());
 }
 
 }  // namespace
