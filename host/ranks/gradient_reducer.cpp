@@ -32,7 +32,7 @@ struct Member {
 struct Bucket {
   std::vector<Member> members;
   int64_t elements = 0;
-  at::Tensor flat;      // [elements + room for votes]
+  at::Tensor flat;      // [elements + vote_elements()]
   int64_t missing = 0;  // members that have not had all their gradients
   bool launched = false;
   bool stale = false;          // more was accumulated afterwards
@@ -41,13 +41,13 @@ struct Bucket {
 
 // Votes travel as the bytes of doubles, each byte a number that every dtype holds exactly, each
 // rank in a place of its own: their sum over ranks is all ranks' votes.
-int64_t votes_room(const Ranks& ranks, size_t votes) {
+int64_t vote_elements(const Ranks& ranks, size_t votes) {
   return ranks.world() * static_cast<int64_t>(votes * sizeof(double));
 }
 
 at::Tensor pack_votes(const Ranks& ranks, std::span<const double> votes) {
   at::Tensor bytes =
-      at::zeros({ranks.world(), votes_room(ranks, votes.size()) / ranks.world()}, at::kByte);
+      at::zeros({ranks.world(), vote_elements(ranks, votes.size()) / ranks.world()}, at::kByte);
   std::memcpy(bytes[ranks.rank()].mutable_data_ptr(), votes.data(), votes.size_bytes());
   return bytes.flatten();
 }
@@ -175,9 +175,9 @@ struct GradientReducer::Impl {
     while (next + 1 < buckets.size() && buckets[next].missing == 0) launch(buckets[next++], {});
   }
 
-  void lay_out(Bucket& bucket, int64_t room) {
+  void lay_out(Bucket& bucket, int64_t for_votes) {
     const at::Tensor& some = parameters[bucket.members.front().parameter];
-    bucket.flat = at::zeros({bucket.elements + room}, some.options().requires_grad(false));
+    bucket.flat = at::zeros({bucket.elements + for_votes}, some.options().requires_grad(false));
     for (Member& member : bucket.members) {
       const at::Tensor& parameter = parameters[member.parameter];
       member.view =
@@ -199,14 +199,15 @@ struct GradientReducer::Impl {
     at::NoGradGuard no_grad;
     bucket.launched = true;
     bucket.stale = false;
-    const int64_t room = votes_room(ranks, votes.size());
-    if (!bucket.flat.defined() || bucket.flat.numel() != bucket.elements + room ||
+    const int64_t for_votes = vote_elements(ranks, votes.size());
+    if (!bucket.flat.defined() || bucket.flat.numel() != bucket.elements + for_votes ||
         holds_gradients(bucket))
-      lay_out(bucket, room);
-    bool any = room > 0;
+      lay_out(bucket, for_votes);
+    bool any = for_votes > 0;
     for (Member& member : bucket.members) any = pack(member) || any;
     if (!any) return;
-    if (room > 0) bucket.flat.narrow(0, bucket.elements, room).copy_(pack_votes(ranks, votes));
+    if (for_votes > 0)
+      bucket.flat.narrow(0, bucket.elements, for_votes).copy_(pack_votes(ranks, votes));
     bucket.wait = ranks.start_sum(bucket.flat);
   }
 
@@ -246,8 +247,8 @@ struct GradientReducer::Impl {
   void collect(std::span<double> votes) {
     if (!buckets.empty()) {
       const Bucket& last = buckets.back();
-      const int64_t room = votes_room(ranks, votes.size());
-      return unpack_votes(ranks, last.flat.narrow(0, last.elements, room), votes);
+      const int64_t for_votes = vote_elements(ranks, votes.size());
+      return unpack_votes(ranks, last.flat.narrow(0, last.elements, for_votes), votes);
     }
     at::Tensor alone = pack_votes(ranks, votes);
     ranks.sum_in_place(alone);
