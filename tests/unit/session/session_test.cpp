@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -42,7 +43,7 @@ TEST_CASE("a run leaves its recipe, its numbers and its checkpoints, and no repo
   const gh::test::TemporaryDirectory folder;
   const auto path = folder / "run";
   const Recipe recipe = toy({});
-  const RunOutcome outcome = run_recipe(recipe, bundled_plugins(), {.out = path});
+  const RunOutcome outcome = run_recipe(recipe, bundled_plugins(), {.out = path, .command = {}});
   CHECK(outcome.directory == path);
   CHECK_FALSE(outcome.interrupted);
   CHECK(outcome.failed.empty());
@@ -54,14 +55,15 @@ TEST_CASE("a run leaves its recipe, its numbers and its checkpoints, and no repo
   CHECK_FALSE(std::filesystem::exists(path / "report.html"));
 
   SECTION("it is finished: nothing is done again") {
-    const RunOutcome again = run_recipe(recipe, bundled_plugins(), {.out = path, .resume = true});
+    const RunOutcome again =
+        run_recipe(recipe, bundled_plugins(), {.out = path, .resume = true, .command = {}});
     CHECK(again.directory == path);
     CHECK(text_of(path / "metrics.jsonl") == metrics);
   }
   SECTION("another recipe does not go on with it") {
-    CHECK_THROWS_WITH(
-        run_recipe(toy({"harmonize.weight=2.0"}), bundled_plugins(), {.out = path, .resume = true}),
-        Catch::Contains("harmonize.weight"));
+    CHECK_THROWS_WITH(run_recipe(toy({"harmonize.weight=2.0"}), bundled_plugins(),
+                                 {.out = path, .resume = true, .command = {}}),
+                      Catch::Contains("harmonize.weight"));
   }
   SECTION("its encoder is a file of its own, and can be evaluated again") {
     const std::string told =
@@ -70,7 +72,8 @@ TEST_CASE("a run leaves its recipe, its numbers and its checkpoints, and no repo
     const TensorFile file = read_safetensors(folder / "encoder.safetensors");
     CHECK(file.metadata.at("ghhost.backbone") == "mlp");
     CHECK(file.metadata.at("ghhost.epochs") == "3");
-    const RunOutcome seen = evaluate_run(recipe, bundled_plugins(), {.run = path});
+    const RunOutcome seen = evaluate_run(recipe, bundled_plugins(),
+                                         {.run = path, .weights = {}, .out = {}, .command = {}});
     CHECK(seen.failed.empty());
     CHECK_THROWS_WITH(export_run(recipe, bundled_plugins(), path, Which::best, folder / "best"),
                       Catch::Contains("no best checkpoint"));
@@ -85,7 +88,7 @@ TEST_CASE("a run whose numbers stop being finite says where, and its step can be
   const gh::test::TemporaryDirectory folder;
   const auto path = folder / "run";
   const Recipe recipe = toy({"train.optimizer.lr=1e30"});
-  CHECK_THROWS_WITH(run_recipe(recipe, bundled_plugins(), {.out = path}),
+  CHECK_THROWS_WITH(run_recipe(recipe, bundled_plugins(), {.out = path, .command = {}}),
                     Catch::Contains("ghhost replay"));
   CHECK_THAT(text_of(path / "status.json"), Catch::Contains("failed"));
   const ReplayOutcome replayed = replay_run(recipe, bundled_plugins(), path);
@@ -98,7 +101,7 @@ TEST_CASE("what cannot be run is refused with its key, before anything is writte
   const auto path = folder / "run";
   const auto refused = [&](const std::string& change, const std::string& key) {
     try {
-      run_recipe(toy({change}), bundled_plugins(), {.out = path});
+      run_recipe(toy({change}), bundled_plugins(), {.out = path, .command = {}});
     } catch (const RecipeRefused& error) {
       INFO(error.what());
       return error.diagnostics().all().front().key == key;
@@ -108,8 +111,9 @@ TEST_CASE("what cannot be run is refused with its key, before anything is writte
   CHECK(refused("data.longtail.law=\"counts\"", "data.longtail.counts"));
   CHECK(refused("harmonize.structure.id=\"etf\"", "harmonize.structure.id"));
   CHECK_FALSE(std::filesystem::exists(path));
-  CHECK_THROWS_WITH(run_recipe(toy({"train.accumulate=7"}), bundled_plugins(), {.out = path}),
-                    Catch::Contains("multiple of 7"));
+  CHECK_THROWS_WITH(
+      run_recipe(toy({"train.accumulate=7"}), bundled_plugins(), {.out = path, .command = {}}),
+      Catch::Contains("multiple of 7"));
   check_with_data(toy({}), bundled_plugins());
 }
 

@@ -2,8 +2,11 @@
 // was left alone.
 #include "train/trainer.hpp"
 
+#include "eval/evaluation_mode.hpp"
 #include "support/fake_data.hpp"
 #include "support/temporary_directory.hpp"
+#include "train/encoder_maker.hpp"
+#include "train/host_services.hpp"
 #include "unit/ranks/several.hpp"
 #include "unit/train/every_hook.hpp"
 
@@ -130,6 +133,7 @@ struct Attempt {
   void evaluate(RunDirectory& directory, const EvaluationMoment& moment) {
     on("evaluate " + moment.name);
     throw_if_interrupted();
+    const EvaluationMode mode(*method);
     const double norm =
         method.call("embed", &SslMethod::embed, at::ones_like(pixels)).norm().item<double>();
     directory.write_result({{"evaluator", "norm"},
