@@ -171,6 +171,7 @@ void Trainer::begin_stage(int64_t index, const TensorFile* from) {
 }
 
 void Trainer::make_optimizer_of_stage() {
+  reducer_.reset();  // a parameter has one at a time, and stages may train the same
   TrainableList trainables;
   parts_.method.call("trainable", &SslMethod::trainable, trainables);
   if (parts_.harmonizer) parts_.harmonizer->trainable(trainables);
