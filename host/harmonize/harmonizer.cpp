@@ -81,7 +81,7 @@ void Harmonizer::share(int64_t rank, Gather gather) {
   gather_ = std::move(gather);
 }
 
-at::Tensor Harmonizer::everybodys(const at::Tensor& rows) const {
+at::Tensor Harmonizer::of_all_ranks(const at::Tensor& rows) const {
   return gather_ ? gather_(rows) : rows;
 }
 
@@ -155,9 +155,9 @@ AssignRequest Harmonizer::request_for(const at::Tensor& logits, const at::Tensor
   const at::Tensor shown = plan_.allocate == HarmonizePlan::Allocate::logits
                                ? logits
                                : at::log_softmax(logits / plan_.temperature, 1);
-  request.logits = everybodys(request.differentiable ? shown : shown.detach());
+  request.logits = of_all_ranks(request.differentiable ? shown : shown.detach());
   if (plan_.prior != HarmonizePlan::Prior::uniform) request.prior = prior();
-  request.indices = everybodys(indices);
+  request.indices = of_all_ranks(indices);
   if (labels_.for_allocator.defined())
     request.labels = labels_.for_allocator.index_select(0, request.indices);
   return request;
@@ -234,8 +234,8 @@ void Harmonizer::track(const at::Tensor& t, const at::Tensor& indices, int64_t e
   const at::Tensor row = plan_.track == HarmonizePlan::Track::logits
                              ? t.detach()
                              : at::softmax(t.detach() / plan_.temperature, 1);
-  const at::Tensor rows = everybodys(row);
-  if (all_finite(rows)) tracker_.update(rows, everybodys(indices), epoch);
+  const at::Tensor rows = of_all_ranks(row);
+  if (all_finite(rows)) tracker_.update(rows, of_all_ranks(indices), epoch);
 }
 
 SurrogateStatistics Harmonizer::end_epoch(int64_t epoch) {

@@ -113,7 +113,7 @@ class Harmonizer {
   at::Tensor own_rows(const at::Tensor& targets, const AssignRequest& request, int64_t rows) const;
   // Targets of both views, or of the second only; false when logits are not finite.
   bool allocate(View& first, View& second, const at::Tensor& indices);
-  at::Tensor everybodys(const at::Tensor& rows) const;
+  at::Tensor of_all_ranks(const at::Tensor& rows) const;
   void track(const at::Tensor& t, const at::Tensor& indices, int64_t epoch);
 
   HarmonizePlan plan_;

@@ -8,7 +8,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 450, 60
 FOLDERS, SUFFIXES = ("host", "sdk/src", "sdk/ops"), (".cpp", ".hpp", ".h", ".cu", ".cuh")
 # Longer still, and to be made shorter: no other may be, and one that has become short leaves this list.
-LONG_FILES = {"host/train/session.cpp", "host/train/trainer.cpp", "sdk/ops/cuda/sinkhorn.cu", "sdk/ops/src/kmeans_lloyd.cpp",
+LONG_FILES = {"sdk/ops/cuda/sinkhorn.cu", "sdk/ops/src/kmeans_lloyd.cpp",
               "sdk/ops/src/kmeans_loops.hpp", "sdk/ops/src/linear_logistic.cpp", "sdk/ops/src/norm_loops.hpp",
               "sdk/ops/src/winograd_loops.hpp"}
 LONG_FUNCTIONS = {"sdk/ops/cuda/operators.cpp: sinkhorn_on_cuda", "sdk/ops/cuda/sinkhorn.cu: sinkhorn_block",
