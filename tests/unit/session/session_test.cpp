@@ -2,10 +2,10 @@
 #include "session/session.hpp"
 
 #include "plan/refusals.hpp"
-#include "weights/safetensors.hpp"
 #include "support/places.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/temporary_directory.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/error.hpp"
 #include "gh/interrupt.hpp"

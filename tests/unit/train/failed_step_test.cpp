@@ -1,7 +1,7 @@
 #include "train/failed_step.hpp"
 
-#include "weights/safetensors.hpp"
 #include "support/temporary_directory.hpp"
+#include "weights/safetensors.hpp"
 
 #include "gh/error.hpp"
 
