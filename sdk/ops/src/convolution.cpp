@@ -25,14 +25,11 @@ const WinogradKernels* winograd_kernels(ConvolutionAlgorithm algorithm) {
                             : algorithm == ConvolutionAlgorithm::winograd_2
                                 ? WinogradKind::tile_2
                                 : WinogradKind::stride_2;
-  const WinogradKernels* const wide = avx512_winograd(kind);
-  return wide ? wide : avx2_winograd(kind);
+  const WinogradFamily* const family = chosen_kernels<WinogradFamily>().kernels;
+  return family ? family->of(kind) : nullptr;
 }
 
-const PointwiseKernels* pointwise_kernels() {
-  const PointwiseKernels* const wide = avx512_pointwise();
-  return wide ? wide : avx2_pointwise();
-}
+const PointwiseKernels* pointwise_kernels() { return chosen_kernels<PointwiseKernels>().kernels; }
 
 bool has_kernels(ConvolutionAlgorithm algorithm) {
   return algorithm == ConvolutionAlgorithm::pointwise ? pointwise_kernels() != nullptr
@@ -241,7 +238,8 @@ bool quicker(const PointwiseShape& s, at::MemoryFormat format) {
   if (format != at::MemoryFormat::ChannelsLast || s.in % 64 != 0 || s.out % 64 != 0 ||
       s.pixels() < 256)
     return false;
-  if (avx512_pointwise() && (s.in * s.out <= 1 << 16 || s.pixels() <= 2048 || s.stride > 1))
+  if (chosen_kernels<PointwiseKernels>().set == KernelSet::avx512 &&
+      (s.in * s.out <= 1 << 16 || s.pixels() <= 2048 || s.stride > 1))
     return true;
   return s.in * s.out >= 1 << 19 && s.pixels() <= (s.stride == 1 ? 512 : 2048);
 }
@@ -299,8 +297,8 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::
 }
 
 std::string_view winograd_instructions() {
-  constexpr WinogradKind kAny = WinogradKind::tile_4;
-  return avx512_winograd(kAny) ? "avx512" : avx2_winograd(kAny) ? "avx2" : "";
+  const ChosenKernels<WinogradFamily>& chosen = chosen_kernels<WinogradFamily>();
+  return chosen.kernels ? name_of(chosen.set) : "";
 }
 
 }  // namespace ops

@@ -20,13 +20,6 @@ namespace gh {
 inline namespace v1 {
 namespace {
 
-template <class T>
-const NormKernels<T>& kernels() {
-  static const NormKernels<T>& chosen =
-      avx2_norm_kernels<T>() ? *avx2_norm_kernels<T>() : *portable_norm_kernels<T>();
-  return chosen;
-}
-
 // How a tensor is cut into parts, from its shape alone.
 struct Layout {
   static constexpr int64_t kPart = 16384;  // values
@@ -113,13 +106,13 @@ Moments batch_moments(const Layout& layout, const T* x) {
     const int64_t begin = layout.begin(part), end = layout.end(part);
     if (layout.rows) {
       std::vector<T> room(layout.channels);
-      return kernels<T>().moments_rows(x + begin * layout.channels, end - begin, layout.channels,
-                                       room.data(), partials.first + part * layout.channels,
-                                       partials.second + part * layout.channels);
+      return best_kernels<NormKernels<T>>().moments_rows(
+          x + begin * layout.channels, end - begin, layout.channels, room.data(),
+          partials.first + part * layout.channels, partials.second + part * layout.channels);
     }
     for (int64_t plane = begin; plane < end; ++plane)
-      kernels<T>().moments_plane(x + plane * layout.unit_size, layout.unit_size,
-                                 partials.first + plane, partials.second + plane);
+      best_kernels<NormKernels<T>>().moments_plane(x + plane * layout.unit_size, layout.unit_size,
+                                                   partials.first + plane, partials.second + plane);
   };
   ops::parallel_indices(layout.parts, measure);
 
@@ -220,9 +213,11 @@ void normalize(const NormCall& call, const Layout& layout, const at::Tensor& sta
   };
   ops::parallel_indices(layout.parts, [&](int64_t part) {
     const int64_t begin = layout.begin(part), end = layout.end(part);
-    if (layout.rows) return kernels<T>().forward_rows(at_unit(begin), end - begin, layout.channels);
+    if (layout.rows)
+      return best_kernels<NormKernels<T>>().forward_rows(at_unit(begin), end - begin,
+                                                         layout.channels);
     for (int64_t plane = begin; plane < end; ++plane)
-      kernels<T>().forward_plane(at_unit(plane), layout.unit_size);
+      best_kernels<NormKernels<T>>().forward_plane(at_unit(plane), layout.unit_size);
   });
 }
 
@@ -303,12 +298,13 @@ class Backward {
         return masked ? masked + unit * layout_.unit_size : nullptr;
       };
       if (layout_.rows)
-        return kernels<T>().reduce_rows(at_unit(begin), end - begin, layout_.channels, out(begin),
-                                        partials.first + part * layout_.channels,
-                                        partials.second + part * layout_.channels);
+        return best_kernels<NormKernels<T>>().reduce_rows(
+            at_unit(begin), end - begin, layout_.channels, out(begin),
+            partials.first + part * layout_.channels, partials.second + part * layout_.channels);
       for (int64_t plane = begin; plane < end; ++plane)
-        kernels<T>().reduce_plane(at_unit(plane), layout_.unit_size, out(plane),
-                                  partials.first + plane, partials.second + plane);
+        best_kernels<NormKernels<T>>().reduce_plane(at_unit(plane), layout_.unit_size, out(plane),
+                                                    partials.first + plane,
+                                                    partials.second + plane);
     });
     sum_.assign(layout_.channels, 0);
     product_.assign(layout_.channels, 0);
@@ -332,12 +328,13 @@ class Backward {
     ops::parallel_indices(layout_.parts, [&](int64_t part) {
       const int64_t begin = layout_.begin(part), end = layout_.end(part);
       if (layout_.rows)
-        return kernels<T>().backward_rows(at_unit(begin), end - begin, channels, scale_.data(),
-                                          b.data(), c.data(), dx + begin * channels);
+        return best_kernels<NormKernels<T>>().backward_rows(at_unit(begin), end - begin, channels,
+                                                            scale_.data(), b.data(), c.data(),
+                                                            dx + begin * channels);
       for (int64_t plane = begin; plane < end; ++plane) {
         const int64_t i = plane % channels;
-        kernels<T>().backward_plane(at_unit(plane), layout_.unit_size, scale_[i], b[i], c[i],
-                                    dx + plane * layout_.unit_size);
+        best_kernels<NormKernels<T>>().backward_plane(at_unit(plane), layout_.unit_size, scale_[i],
+                                                      b[i], c[i], dx + plane * layout_.unit_size);
       }
     });
   }

@@ -17,13 +17,6 @@ inline namespace v1 {
 namespace ops {
 namespace {
 
-template <class T>
-const KMeansKernels<T>& kernels() {
-  if (const auto* found = avx512_kmeans_kernels<T>()) return *found;
-  if (const auto* found = avx2_kmeans_kernels<T>()) return *found;
-  return *portable_kmeans_kernels<T>();
-}
-
 void check_matrix(const at::Tensor& t, const char* name) {
   require(t.defined() && t.dim() == 2 && t.size(0) > 0 && t.size(1) > 0, ErrorCode::shape, name,
           " must be [rows, width] and not empty, got ",
@@ -42,7 +35,8 @@ void check_clusters(int64_t clusters, int64_t rows) {
 template <class T>
 KMeansResult lloyd_on_cpu(const at::Tensor& x, const at::Tensor& start,
                           const KMeansOptions& options) {
-  return lloyd<T>(kmeans_rows<T>(x, options.metric, kernels<T>()), start, options, kernels<T>());
+  return lloyd<T>(kmeans_rows<T>(x, options.metric, best_kernels<KMeansKernels<T>>()), start,
+                  options, best_kernels<KMeansKernels<T>>());
 }
 
 // Where devices part. CUDA kernels are for float32; the CPU computes for all else.
@@ -64,11 +58,12 @@ KMeansResult lloyd_on_device(const at::Tensor& x, const at::Tensor& start,
 template <class T>
 at::Tensor start_on_cpu(const at::Tensor& x, int64_t clusters, KMeansStart start,
                         KMeansMetric metric, Random random) {
-  const KMeansRows<T> rows = kmeans_rows<T>(x, metric, kernels<T>());
+  const KMeansRows<T> rows = kmeans_rows<T>(x, metric, best_kernels<KMeansKernels<T>>());
   const at::Tensor chosen =
       start == KMeansStart::random
           ? random.permutation(x.size(0)).narrow(0, 0, clusters)
-          : at::tensor(plus_plus(rows, clusters, random, kernels<T>()), at::kLong);
+          : at::tensor(plus_plus(rows, clusters, random, best_kernels<KMeansKernels<T>>()),
+                       at::kLong);
   return (metric == KMeansMetric::spherical ? rows.x : x).index_select(0, chosen);
 }
 

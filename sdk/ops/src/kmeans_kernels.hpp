@@ -9,6 +9,8 @@
 // is a single centre unless there are many.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 #include <type_traits>
 
@@ -56,6 +58,7 @@ struct KMeansRound {
 
 template <class T>
 struct KMeansKernels {
+  using Sets = EverySet;
   int64_t lanes;
   int64_t panel;  // vectors at most
   // Labels of rows [begin, end), at most kKMeansBlock. `scores` has room for [kKMeansTile, places].
@@ -69,14 +72,6 @@ struct KMeansKernels {
   void (*nearest)(const T* x, int64_t width, int64_t count, const T* const* centres,
                   int64_t candidates, const T* nearest, T* out, int64_t stride, double* sums);
 };
-
-// Null where they were not compiled or this processor lacks the instructions.
-template <class T>
-const KMeansKernels<T>* avx512_kmeans_kernels();
-template <class T>
-const KMeansKernels<T>* avx2_kmeans_kernels();
-template <class T>
-const KMeansKernels<T>* portable_kmeans_kernels();
 
 }  // namespace v1
 }  // namespace gh

@@ -1,7 +1,5 @@
-// What the operators of linear_classifier.hpp ask of their tensors, and the kernels they use.
+// What the operators of linear_classifier.hpp ask of their tensors.
 #pragma once
-
-#include "linear_kernels.hpp"
 
 #include "gh/ops/linear_classifier.hpp"
 
@@ -9,9 +7,6 @@
 
 namespace gh {
 inline namespace v1 {
-
-template <class T>
-const LinearKernels<T>& linear_kernels();
 
 // [rows, width], not empty, float32 or float64.
 void check_linear_rows(const at::Tensor& x);

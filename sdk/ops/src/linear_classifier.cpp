@@ -16,15 +16,6 @@
 namespace gh {
 inline namespace v1 {
 
-template <class T>
-const LinearKernels<T>& linear_kernels() {
-  if (const auto* found = avx512_linear_kernels<T>()) return *found;
-  if (const auto* found = avx2_linear_kernels<T>()) return *found;
-  return *portable_linear_kernels<T>();
-}
-template const LinearKernels<float>& linear_kernels();
-template const LinearKernels<double>& linear_kernels();
-
 void check_linear_rows(const at::Tensor& x) {
   require(x.defined() && x.dim() == 2 && x.size(0) > 0 && x.size(1) > 0, ErrorCode::shape,
           "x must be [rows, width] and not empty, got ",
@@ -77,7 +68,7 @@ constexpr double kKeep1 = 0.9, kKeep2 = 0.999, kEpsilon = 1e-8;
 
 template <class T>
 at::Tensor scores_of(const at::Tensor& x, const LinearClassifier& classifier) {
-  const LinearKernels<T>& kernels = linear_kernels<T>();
+  const LinearKernels<T>& kernels = best_kernels<LinearKernels<T>>();
   const LinearLayout layout(classifier.weight.size(0), x.size(1), kernels.lanes, kernels.vectors);
   const at::Tensor weight = pack_weight<T>(layout, classifier.weight);
   const at::Tensor bias = pack_bias<T>(layout, classifier.bias);
@@ -131,7 +122,7 @@ template <class T>
 LinearClassifier train(const at::Tensor& x, const at::Tensor& targets,
                        const LinearClassifier& start, const LinearTraining& training,
                        c10::function_ref<at::Tensor(int64_t epoch)> order) {
-  const LinearKernels<T>& kernels = linear_kernels<T>();
+  const LinearKernels<T>& kernels = best_kernels<LinearKernels<T>>();
   const LinearLayout layout(start.weight.size(0), x.size(1), kernels.lanes, kernels.vectors);
   Optimised<T> weight(pack_weight<T>(layout, start.weight), training, kernels);
   Optimised<T> bias(pack_bias<T>(layout, start.bias), training, kernels);

@@ -7,6 +7,8 @@
 // them in order. What a block lacks in rows and in width is zero.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -31,6 +33,7 @@ struct SgdStep {
 
 template <class T>
 struct LinearKernels {
+  using Sets = EverySet;
   int64_t lanes;
   int64_t vectors;  // at most, of a panel
   // `count` rows → a packed block with zeros up to the next tile.
@@ -51,14 +54,6 @@ struct LinearKernels {
                T* square);
   void (*sgd)(const SgdStep<T>& step, int64_t n, const T* gradient, T* weight, T* mean);
 };
-
-// Null where they were not compiled or this processor lacks the instructions.
-template <class T>
-const LinearKernels<T>* avx512_linear_kernels();
-template <class T>
-const LinearKernels<T>* avx2_linear_kernels();
-template <class T>
-const LinearKernels<T>* portable_linear_kernels();
 
 }  // namespace v1
 }  // namespace gh

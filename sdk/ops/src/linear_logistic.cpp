@@ -1,4 +1,5 @@
 #include "linear_checks.hpp"
+#include "linear_factor.hpp"
 #include "linear_pass.hpp"
 #include "patience.hpp"
 
@@ -9,7 +10,6 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ Vector direction(const Vector& gradient, const std::deque<Step>& memory, const V
 
 template <class T>
 at::Tensor second_moments(const at::Tensor& x) {
-  const LinearKernels<T>& kernels = linear_kernels<T>();
+  const LinearKernels<T>& kernels = best_kernels<LinearKernels<T>>();
   const LinearLayout layout(x.size(1), x.size(1), kernels.lanes, kernels.vectors);
   LinearPass<T> pass(x, layout, kSquaresChunk, kernels);
   const at::Tensor sums = at::zeros({layout.size()}, x.options());
@@ -121,72 +121,6 @@ at::Tensor column_means(const at::Tensor& x) {
     }
   });
   return out / rows;
-}
-
-// a · bᵀ with our own kernels, so that threads change no bit.
-at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
-  return linear_scores(a, {b, at::zeros({b.size(0)}, b.options())});
-}
-
-// The lower factor of a symmetric block, in place; what lies above its diagonal becomes zero. A
-// pivot that rounding has left too small becomes `least`: this is for a preconditioner.
-void factor_block(const at::Tensor& block, double least) {
-  auto a = block.accessor<double, 2>();
-  const int64_t n = a.size(0);
-  for (int64_t j = 0; j < n; ++j) {
-    for (int64_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
-    a[j][j] = std::sqrt(std::max(a[j][j], least));
-    for (int64_t i = j + 1; i < n; ++i) {
-      for (int64_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
-      a[i][j] /= a[j][j];
-      a[j][i] = 0;
-    }
-  }
-}
-
-// The inverse of a lower triangle.
-at::Tensor inverse_block(const at::Tensor& block) {
-  const at::Tensor out = at::zeros_like(block);
-  auto a = block.accessor<double, 2>();
-  auto b = out.accessor<double, 2>();
-  for (int64_t i = 0; i < a.size(0); ++i)
-    for (int64_t j = 0; j <= i; ++j) {
-      double sum = i == j ? 1 : 0;
-      for (int64_t k = j; k < i; ++k) sum -= a[i][k] * b[k][j];
-      b[i][j] = sum / a[i][i];
-    }
-  return out;
-}
-
-// matrix = L·Lᵀ and L⁻¹, float64, by blocks: LAPACK's bits would depend on its threads.
-struct Factor {
-  at::Tensor lower, inverse;
-};
-
-Factor factorise(const at::Tensor& matrix, double least) {
-  constexpr int64_t kBlock = 64;
-  const int64_t n = matrix.size(0);
-  const at::Tensor lower = matrix.clone();
-  const at::Tensor turned = at::zeros_like(lower);  // the inverse, transposed
-  for (int64_t at = 0; at < n; at += kBlock) {
-    const int64_t size = std::min(kBlock, n - at), rest = n - at - size;
-    const at::Tensor rows = lower.narrow(0, at, size), diagonal = rows.narrow(1, at, size);
-    factor_block(diagonal, least);
-    const at::Tensor inverse = inverse_block(diagonal.contiguous());
-    if (rest > 0) {
-      const at::Tensor below = lower.narrow(0, at + size, rest);
-      const at::Tensor solved = product(below.narrow(1, at, size), inverse);
-      below.narrow(1, at, size).copy_(solved);
-      below.narrow(1, at + size, rest).sub_(product(solved, solved));
-      rows.narrow(1, at + size, rest).zero_();
-    }
-    turned.narrow(0, at, size).narrow(1, at, size).copy_(inverse.t());
-    if (at == 0) continue;
-    const at::Tensor before = turned.narrow(0, 0, at);
-    const at::Tensor reached = product(before.narrow(1, 0, at), rows.narrow(1, 0, at));
-    before.narrow(1, at, size).copy_(product(reached, inverse).neg_());
-  }
-  return {lower, turned.t().contiguous()};
 }
 
 }  // namespace
@@ -242,7 +176,7 @@ Coordinates::Coordinates(const LogisticRegression::Impl& data, const at::Tensor&
   const double own = l2 + kSmallest * data.curvature + 1e-30;
   const at::Tensor hessian = data.covariance * part;
   hessian.diagonal().add_(own);
-  const Factor factor = factorise(hessian, own);
+  const LinearFactor factor = factorise(hessian, own);
   lower_turned = factor.lower.t().to(data.x.scalar_type()).contiguous();
   inverse = factor.inverse.to(data.x.scalar_type());
   inverse_turned = inverse.t().contiguous();
@@ -270,9 +204,9 @@ class Objective {
         rows_(rows.defined() ? rows.contiguous() : rows),
         l2_(l2),
         count_(rows.defined() ? rows.numel() : data.x.size(0)),
-        layout_(data.classes, data.x.size(1), linear_kernels<T>().lanes,
-                linear_kernels<T>().vectors),
-        pass_(data.x, layout_, kChunk, linear_kernels<T>()) {}
+        layout_(data.classes, data.x.size(1), best_kernels<LinearKernels<T>>().lanes,
+                best_kernels<LinearKernels<T>>().vectors),
+        pass_(data.x, layout_, kChunk, best_kernels<LinearKernels<T>>()) {}
 
   // Weights [C, D] and bias [C] in x's dtype.
   LinearClassifier classifier(const Vector& point) const {
@@ -280,8 +214,8 @@ class Objective {
     const at::Tensor all = at::empty({classes * (width + 1)}, data_.x.options());
     T* const out = all.data_ptr<T>();
     each(point.size(), [&](int64_t i) { out[i] = static_cast<T>(point[i]); });
-    const at::Tensor weight = product(all.narrow(0, 0, classes * width).view({classes, width}),
-                                      coordinates_.inverse_turned);
+    const at::Tensor weight = linear_product(
+        all.narrow(0, 0, classes * width).view({classes, width}), coordinates_.inverse_turned);
     const at::Tensor bias = at::empty({classes}, data_.x.options());
     const T* const w = weight.data_ptr<T>();
     const double* const mean = data_.mean.data_ptr<double>();
@@ -302,7 +236,7 @@ class Objective {
       for (int64_t d = 0; d < layout_.width; ++d)
         centre.data_ptr<double>()[c] +=
             data_.mean.data_ptr<double>()[d] * static_cast<double>(w[c * layout_.width + d]);
-    return joined(product(from.weight, coordinates_.lower_turned), centre);
+    return joined(linear_product(from.weight, coordinates_.lower_turned), centre);
   }
 
   double operator()(const Vector& point, Vector& gradient) {
@@ -362,8 +296,9 @@ class Objective {
     const at::Tensor bias = at::empty({layout_.classes}, at::kDouble);
     for (int64_t c = 0; c < layout_.classes; ++c)
       bias.data_ptr<double>()[c] = errors[c] / static_cast<double>(count_);
-    return joined(product(unpack_weight<T>(layout_, packed.data_ptr<T>()), coordinates_.inverse),
-                  bias);
+    return joined(
+        linear_product(unpack_weight<T>(layout_, packed.data_ptr<T>()), coordinates_.inverse),
+        bias);
   }
 
   const LogisticRegression::Impl& data_;

@@ -1,50 +1,23 @@
-// The loops of linear_kernels.hpp, written once for vectors of any size and included by the sources
-// that compile them. No function of the standard library in here: an inline one compiled for these
-// instructions could be the one that the linker keeps.
+// The loops of linear_kernels.hpp, written once for vectors of any size.
 #pragma once
 
 #include "linear_kernels.hpp"
+#include "vectors.hpp"
 
 namespace gh {
 inline namespace v1 {
 namespace {
 
-#define GH_INLINE inline __attribute__((always_inline))
-
 // A tile of sums fits the registers: 8 × 3 or 4 × 4 of 32, 8 × 1 or 4 × 2 of 16.
 #if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
 constexpr int kMostVectors = 4;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-constexpr int kMostVectors = 2;
 #else
-constexpr int kVectorBytes = 16;
 constexpr int kMostVectors = 2;
 #endif
 template <int kVectors>
 constexpr int kTileSide = kVectors == kMostVectors ? 4 : 8;
 // Weights of that many dims and a panel stay in the first cache while a block's rows go by.
 constexpr int64_t kDimsInCache = 64;
-
-template <class T>
-struct Lanes {
-  using Integer = decltype([] {
-    if constexpr (sizeof(T) == 4)
-      return int32_t{};
-    else
-      return int64_t{};
-  }());
-  static constexpr int kCount = kVectorBytes / sizeof(T);
-  typedef T Vector __attribute__((vector_size(kVectorBytes)));
-  typedef T Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
-  typedef Integer Bits __attribute__((vector_size(kVectorBytes)));
-
-  static GH_INLINE Vector load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
-  static GH_INLINE void store(T* p, Vector v) { *reinterpret_cast<Unaligned*>(p) = v; }
-  // Not "+": −0 + 0 is another value, which costs an addition.
-  static GH_INLINE Vector all(T x) { return x - Vector{}; }
-};
 
 // ---- packing ----
 
@@ -178,7 +151,7 @@ template <class T>
 GH_INLINE typename Lanes<T>::Vector exp_of(typename Lanes<T>::Vector y) {
   using L = Lanes<T>;
   using Vector = typename L::Vector;
-  using Bits = typename L::Bits;
+  using Bits = typename L::Integers;
   constexpr bool kShort = sizeof(T) == 4;
   constexpr T kLow = kShort ? T(-87) : T(-708);
   constexpr T kRound = kShort ? T(12582912) : T(6755399441055744.0);  // what is added is rounded
@@ -244,9 +217,6 @@ void scale(T* scores, int64_t rows, const int64_t* vectors, int64_t panels, cons
 }
 
 // ---- optimisers ----
-
-GH_INLINE float root(float x) { return __builtin_sqrtf(x); }
-GH_INLINE double root(double x) { return __builtin_sqrt(x); }
 
 template <class T>
 void adam(const AdamStep<T>& step, int64_t n, const T* __restrict gradient, T* __restrict weight,

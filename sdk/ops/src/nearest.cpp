@@ -13,14 +13,6 @@ inline namespace v1 {
 namespace ops {
 namespace {
 
-template <class T>
-const NearestKernels<T>& kernels() {
-  if (const auto* found = bfloat_nearest_kernels<T>()) return *found;
-  if (const auto* found = avx512_nearest_kernels<T>()) return *found;
-  if (const auto* found = avx2_nearest_kernels<T>()) return *found;
-  return *portable_nearest_kernels<T>();
-}
-
 void check_bank(const at::Tensor& bank) {
   require(bank.defined() && bank.dim() == 2 && bank.size(0) > 0 && bank.size(1) > 0,
           ErrorCode::shape, "bank must be [rows, width] and not empty, got ",
@@ -46,9 +38,10 @@ NearestResult nearest(const at::Tensor& bank, const at::Tensor& queries, int64_t
           bank.size(0), ", the rows of the bank, got ", k);
   at::NoGradGuard no_grad;
   const at::Tensor y = bank.detach().cpu(), x = queries.detach().cpu();
-  NearestResult out = y.scalar_type() == at::kFloat
-                          ? search_nearest<float>(y, x, k, metric, kernels<float>())
-                          : search_nearest<double>(y, x, k, metric, kernels<double>());
+  NearestResult out =
+      y.scalar_type() == at::kFloat
+          ? search_nearest<float>(y, x, k, metric, best_kernels<NearestKernels<float>>())
+          : search_nearest<double>(y, x, k, metric, best_kernels<NearestKernels<double>>());
   out.indices = out.indices.to(bank.device());
   out.values = out.values.to(bank.device());
   return out;

@@ -8,6 +8,8 @@
 // plus the bank row's bias; larger is nearer.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -38,6 +40,8 @@ struct NearestRoom {
 
 template <class T>
 struct NearestKernels {
+  using Sets = KernelSets<KernelSet::avx512_bfloat16, KernelSet::avx512, KernelSet::avx2,
+                          KernelSet::portable>;
   int64_t panel;                                  // rows of the bank
   int64_t tile;                                   // queries
   int64_t (*bytes)(int64_t width, int64_t rows);  // of a panel or tile
@@ -52,16 +56,6 @@ struct NearestKernels {
   double (*product)(const T* a, const T* b, int64_t width);
   double (*distance)(const T* a, const T* b, int64_t width);
 };
-
-// Null where they were not compiled or this processor lacks the instructions.
-template <class T>
-const NearestKernels<T>* bfloat_nearest_kernels();
-template <class T>
-const NearestKernels<T>* avx512_nearest_kernels();
-template <class T>
-const NearestKernels<T>* avx2_nearest_kernels();
-template <class T>
-const NearestKernels<T>* portable_nearest_kernels();
 
 }  // namespace v1
 }  // namespace gh

@@ -1,58 +1,21 @@
-// The loops of nearest_kernels.hpp, written once for vectors of any size and included by the
-// sources that compile them. No function of the standard library in here: an inline one compiled
-// for these instructions could be the one that the linker keeps.
+// The loops of nearest_kernels.hpp, written once for vectors of any size.
 #pragma once
 
 #include "nearest_kernels.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "vectors.hpp"
 
 namespace gh {
 inline namespace v1 {
 namespace {
 
-#define GH_INLINE inline __attribute__((always_inline))
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-constexpr int kLanes = kVectorBytes / sizeof(float);
-constexpr int kDoubles = kVectorBytes / sizeof(double);
+using Floats = Lanes<float>;
+using Vector = Floats::Vector;
+constexpr int kLanes = Floats::kCount;
 
 // As many sums as registers hold beside the factors.
 constexpr int kVectors = kVectorBytes == 64 ? 3 : 2;
 constexpr int kRows = kVectorBytes == 64 ? 8 : 6;
 constexpr int kPanel = kVectors * kLanes;
-
-typedef float Vector __attribute__((vector_size(kVectorBytes)));
-typedef float UnalignedVector
-    __attribute__((vector_size(kVectorBytes), aligned(sizeof(float)), may_alias));
-typedef double Doubles __attribute__((vector_size(kVectorBytes)));
-typedef double UnalignedDoubles
-    __attribute__((vector_size(kVectorBytes), aligned(sizeof(double)), may_alias));
-
-GH_INLINE Vector load(const float* p) { return *reinterpret_cast<const UnalignedVector*>(p); }
-GH_INLINE void store(float* p, Vector v) { *reinterpret_cast<UnalignedVector*>(p) = v; }
-// Not "+": −0 + 0 is another value, which costs an addition.
-GH_INLINE Vector all(float x) { return x - Vector{}; }
-// As many values as a vector has doubles.
-template <class T>
-GH_INLINE Doubles load_doubles(const T* p) {
-  typedef T Narrow
-      __attribute__((vector_size(kDoubles * sizeof(T)), aligned(sizeof(T)), may_alias));
-  return __builtin_convertvector(*reinterpret_cast<const Narrow*>(p), Doubles);
-}
-GH_INLINE double total(Doubles v) {
-  double sum = 0;
-  for (int i = 0; i < kDoubles; ++i) sum += v[i];
-  return sum;
-}
 
 // A bit for each lane where a ≥ b.
 GH_INLINE uint32_t reached(Vector a, Vector b) {
@@ -74,7 +37,7 @@ struct Single {
   static constexpr int kStep = 1;  // coordinates that are multiplied at a time
   static GH_INLINE float rounded(float x, Value* out) { return *out = x; }
   static GH_INLINE Vector add_products(Vector sum, const Value* bank, const Value* query) {
-    return sum + load(bank) * all(*query);
+    return sum + Floats::load(bank) * Floats::all(*query);
   }
 };
 
@@ -97,6 +60,22 @@ struct Brain {
                             __builtin_bit_cast(__m512bh, _mm512_set1_epi32(pair)));
   }
 };
+#endif
+
+#if defined(__AVX512BF16__)
+template <KernelSet kSet>
+struct Images {
+  using Type = Single;
+};
+template <>
+struct Images<KernelSet::avx512_bfloat16> {
+  using Type = Brain;
+};
+template <KernelSet kSet>
+using ImageOf = typename Images<kSet>::Type;
+#else
+template <KernelSet>
+using ImageOf = Single;
 #endif
 
 template <class Image>
@@ -140,7 +119,7 @@ NearestImage pack(const T* x, const NearestFrame& frame, int64_t place, int64_t 
 // ---- coarse scores ----
 
 GH_INLINE void take(const Vector* scores, int64_t query, int32_t first, const NearestRoom& room) {
-  const Vector threshold = all(room.thresholds[query]);
+  const Vector threshold = Floats::all(room.thresholds[query]);
   uint64_t wanted = 0;
 #pragma GCC unroll 3
   for (int v = 0; v < kVectors; ++v)
@@ -148,7 +127,7 @@ GH_INLINE void take(const Vector* scores, int64_t query, int32_t first, const Ne
   if (wanted == 0) return;
   float values[kPanel];
 #pragma GCC unroll 3
-  for (int v = 0; v < kVectors; ++v) store(values + v * kLanes, scores[v]);
+  for (int v = 0; v < kVectors; ++v) Floats::store(values + v * kLanes, scores[v]);
   int32_t filled = room.filled[query];
   for (; wanted != 0; wanted &= wanted - 1, ++filled) {
     const int lane = __builtin_ctzll(wanted);
@@ -171,7 +150,7 @@ void scan(const void* tiles, int64_t count, const void* panel, const float* bias
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 3
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = load(bias + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = Floats::load(bias + v * kLanes);
     for (int64_t s = 0; s < steps; ++s, bank += kPanel * kStep, query += kRows * kStep) {
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r)

@@ -7,6 +7,8 @@
 // for the former and of one value for the latter.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -37,6 +39,7 @@ struct NormGradient {
 
 template <class T>
 struct NormKernels {
+  using Sets = KernelSets<KernelSet::avx2, KernelSet::portable>;
   // Mean and Σ(x − mean)² of each channel; `room` for C values.
   void (*moments_rows)(const T* x, int64_t rows, int64_t channels, T* room, double* mean,
                        double* squares);
@@ -52,12 +55,6 @@ struct NormKernels {
                         const T* b, const T* c, T* dx);
   void (*backward_plane)(const NormGradient<T>& g, int64_t n, T a, T b, T c, T* dx);
 };
-
-// Null where they were not compiled or this processor has no AVX2.
-template <class T>
-const NormKernels<T>* avx2_norm_kernels();
-template <class T>
-const NormKernels<T>* portable_norm_kernels();
 
 }  // namespace v1
 }  // namespace gh

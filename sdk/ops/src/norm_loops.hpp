@@ -1,30 +1,17 @@
-// The loops of norm_kernels.hpp, written once for vectors of either size and included by the
-// sources that compile them. Nothing of the standard library in here: an inline function compiled
-// for AVX2 could be the one that the linker keeps.
+// The loops of norm_kernels.hpp, written once for vectors of either size.
 #pragma once
 
 #include "norm_kernels.hpp"
+#include "vectors.hpp"
 
 namespace gh {
 inline namespace v1 {
 namespace {
 
-#if defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
+// Wider ones would change the order of sums, and memory is what these wait for.
 template <class T>
-struct Vector {
-  typedef T Value __attribute__((vector_size(kVectorBytes)));
-  typedef T Unaligned __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
-  static constexpr int64_t kWidth = kVectorBytes / sizeof(T);
-
-  static Value load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
-  static void store(T* p, const Value& v) { *reinterpret_cast<Unaligned*>(p) = v; }
-  static void all(Value& v, T x) { v = Value{} + x; }
-};
+using NormLanes = Lanes < T,
+      kVectorBytes<32 ? kVectorBytes : 32>;
 
 // A constant of each channel at position i: along a row the channel changes, along a plane it does
 // not.
@@ -32,9 +19,9 @@ template <class T, bool Plane>
 struct Constant {
   const T* values;
   T scalar(int64_t i) const { return values[Plane ? 0 : i]; }
-  typename Vector<T>::Value vector(int64_t i) const {
-    if constexpr (Plane) return typename Vector<T>::Value{} + values[0];
-    return Vector<T>::load(values + i);
+  typename NormLanes<T>::Vector vector(int64_t i) const {
+    if constexpr (Plane) return typename NormLanes<T>::Vector{} + values[0];
+    return NormLanes<T>::load(values + i);
   }
 };
 
@@ -42,14 +29,14 @@ struct Constant {
 
 template <class T, bool Plane, bool Residual, bool Relu>
 void forward_run(NormForward<T> f, int64_t n) {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   const Constant<T, Plane> mean{f.mean}, scale{f.scale}, bias{f.bias};
   int64_t i = 0;
-  for (; i + V::kWidth <= n; i += V::kWidth) {
-    typename V::Value y = (V::load(f.x + i) - mean.vector(i)) * scale.vector(i) + bias.vector(i);
+  for (; i + V::kCount <= n; i += V::kCount) {
+    typename V::Vector y = (V::load(f.x + i) - mean.vector(i)) * scale.vector(i) + bias.vector(i);
     if constexpr (Residual) y += V::load(f.residual + i);
     // Not "y > 0 ? y : 0": a NaN stays one.
-    if constexpr (Relu) y = y < 0 ? typename V::Value{} : y;
+    if constexpr (Relu) y = y < 0 ? typename V::Vector{} : y;
     V::store(f.y + i, y);
   }
   for (; i < n; ++i) {
@@ -119,19 +106,19 @@ enum class Mask { none, input, output };
 // g and x − mean at one position.
 template <class T, bool Plane, Mask Kind>
 struct Gradient {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   explicit Gradient(const NormGradient<T>& in)
       : g(in), mean{in.mean}, scale{in.scale}, bias{in.bias} {}
 
-  void vector(int64_t i, int64_t channel, typename V::Value& value,
-              typename V::Value& deviation) const {
+  void vector(int64_t i, int64_t channel, typename V::Vector& value,
+              typename V::Vector& deviation) const {
     deviation = V::load(g.x + i) - mean.vector(channel);
     value = V::load(g.dy + i);
     if constexpr (Kind == Mask::input) {
-      const typename V::Value before = deviation * scale.vector(channel) + bias.vector(channel);
-      value = before > 0 ? value : typename V::Value{};
+      const typename V::Vector before = deviation * scale.vector(channel) + bias.vector(channel);
+      value = before > 0 ? value : typename V::Vector{};
     }
-    if constexpr (Kind == Mask::output) value = V::load(g.y + i) > 0 ? value : typename V::Value{};
+    if constexpr (Kind == Mask::output) value = V::load(g.y + i) > 0 ? value : typename V::Vector{};
   }
   void scalar(int64_t i, int64_t channel, T& value, T& deviation) const {
     deviation = g.x[i] - mean.scalar(channel);
@@ -148,12 +135,12 @@ struct Gradient {
 template <class T, bool Plane, Mask Kind>
 void backward_run(const NormGradient<T>& in, int64_t offset, int64_t n, const T* a, const T* b,
                   const T* c, T* dx) {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   const Gradient<T, Plane, Kind> g(in);
   const Constant<T, Plane> va{a}, vb{b}, vc{c};
   int64_t i = 0;
-  for (; i + V::kWidth <= n; i += V::kWidth) {
-    typename V::Value value, deviation;
+  for (; i + V::kCount <= n; i += V::kCount) {
+    typename V::Vector value, deviation;
     g.vector(offset + i, i, value, deviation);
     V::store(dx + offset + i, va.vector(i) * value + (vb.vector(i) * deviation + vc.vector(i)));
   }
@@ -222,8 +209,9 @@ struct ColumnSums {
   void clear(int64_t n) {
     for (int64_t i = 0; i < n; ++i) first[i] = second[i] = 0;
   }
-  void add(int64_t i, const typename Vector<T>::Value& a, const typename Vector<T>::Value& b) {
-    using V = Vector<T>;
+  void add(int64_t i, const typename NormLanes<T>::Vector& a,
+           const typename NormLanes<T>::Vector& b) {
+    using V = NormLanes<T>;
     V::store(first + i, V::load(first + i) + a);
     V::store(second + i, V::load(second + i) + b);
   }
@@ -245,13 +233,13 @@ void correct(T middle, double sum, double square, int64_t n, double* mean, doubl
 template <class T>
 void add_deviations(const T* x, int64_t rows, int64_t channels, int64_t columns, const T* middle,
                     double* sum, double* square) {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   ColumnSums<T> sums;
   sums.clear(columns);
   for (int64_t r = 0; r < rows; ++r, x += channels) {
     int64_t c = 0;
-    for (; c + V::kWidth <= columns; c += V::kWidth) {
-      const typename V::Value d = V::load(x + c) - V::load(middle + c);
+    for (; c + V::kCount <= columns; c += V::kCount) {
+      const typename V::Vector d = V::load(x + c) - V::load(middle + c);
       sums.add(c, d, d * d);
     }
     for (; c < columns; ++c) {
@@ -289,15 +277,15 @@ void moments_rows(const T* x, int64_t rows, int64_t channels, T* middle, double*
 template <class T, Mask Kind, bool Write>
 void add_gradients(const NormGradient<T>& in, int64_t rows, int64_t channels, int64_t begin,
                    int64_t columns, T* out, double* sum, double* product) {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   const Gradient<T, false, Kind> g(in);
   ColumnSums<T> sums;
   sums.clear(columns);
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t at = r * channels + begin;
     int64_t c = 0;
-    for (; c + V::kWidth <= columns; c += V::kWidth) {
-      typename V::Value value, deviation;
+    for (; c + V::kCount <= columns; c += V::kCount) {
+      typename V::Vector value, deviation;
       g.vector(at + c, begin + c, value, deviation);
       sums.add(c, value, value * deviation);
       if constexpr (Write) V::store(out + at + c, value);
@@ -347,33 +335,32 @@ void reduce_rows(const NormGradient<T>& g, int64_t rows, int64_t channels, T* ou
 constexpr int64_t kFold = 4096;
 
 template <class T>
-double folded(const typename Vector<T>::Value (&lanes)[4]) {
-  const typename Vector<T>::Value four = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+double folded(const typename NormLanes<T>::Vector (&lanes)[4]) {
+  const typename NormLanes<T>::Vector four = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
   double total = 0;
-  for (int64_t l = 0; l < Vector<T>::kWidth; ++l) total += static_cast<double>(four[l]);
+  for (int64_t l = 0; l < NormLanes<T>::kCount; ++l) total += static_cast<double>(four[l]);
   return total;
 }
 
 // Σ(x − middle) and Σ(x − middle)².
 template <class T>
 void plane_sums(const T* x, int64_t n, T middle, double* sum, double* square) {
-  using V = Vector<T>;
-  typename V::Value shift;
-  V::all(shift, middle);
+  using V = NormLanes<T>;
+  const typename V::Vector shift = typename V::Vector{} + middle;
   *sum = *square = 0;
   for (int64_t begin = 0; begin < n; begin += kFold) {
     const int64_t end = n - begin < kFold ? n : begin + kFold;
-    typename V::Value s[4] = {}, q[4] = {};
+    typename V::Vector s[4] = {}, q[4] = {};
     T rest_s = 0, rest_q = 0;
     int64_t i = begin;
-    for (; i + 4 * V::kWidth <= end; i += 4 * V::kWidth)
+    for (; i + 4 * V::kCount <= end; i += 4 * V::kCount)
       for (int v = 0; v < 4; ++v) {
-        const typename V::Value d = V::load(x + i + v * V::kWidth) - shift;
+        const typename V::Vector d = V::load(x + i + v * V::kCount) - shift;
         s[v] += d;
         q[v] += d * d;
       }
-    for (; i + V::kWidth <= end; i += V::kWidth) {
-      const typename V::Value d = V::load(x + i) - shift;
+    for (; i + V::kCount <= end; i += V::kCount) {
+      const typename V::Vector d = V::load(x + i) - shift;
       s[0] += d;
       q[0] += d * d;
     }
@@ -398,24 +385,24 @@ void moments_plane(const T* x, int64_t n, double* mean, double* squares) {
 
 template <class T, Mask Kind, bool Write>
 void reduce_one_plane(const NormGradient<T>& in, int64_t n, T* out, double* sum, double* product) {
-  using V = Vector<T>;
+  using V = NormLanes<T>;
   const Gradient<T, true, Kind> g(in);
   *sum = *product = 0;
   for (int64_t begin = 0; begin < n; begin += kFold) {
     const int64_t end = n - begin < kFold ? n : begin + kFold;
-    typename V::Value s[4] = {}, p[4] = {};
+    typename V::Vector s[4] = {}, p[4] = {};
     T rest_s = 0, rest_p = 0;
     int64_t i = begin;
-    for (; i + 4 * V::kWidth <= end; i += 4 * V::kWidth)
+    for (; i + 4 * V::kCount <= end; i += 4 * V::kCount)
       for (int v = 0; v < 4; ++v) {
-        typename V::Value value, deviation;
-        g.vector(i + v * V::kWidth, 0, value, deviation);
+        typename V::Vector value, deviation;
+        g.vector(i + v * V::kCount, 0, value, deviation);
         s[v] += value;
         p[v] += value * deviation;
-        if constexpr (Write) V::store(out + i + v * V::kWidth, value);
+        if constexpr (Write) V::store(out + i + v * V::kCount, value);
       }
-    for (; i + V::kWidth <= end; i += V::kWidth) {
-      typename V::Value value, deviation;
+    for (; i + V::kCount <= end; i += V::kCount) {
+      typename V::Vector value, deviation;
       g.vector(i, 0, value, deviation);
       s[0] += value;
       p[0] += value * deviation;

@@ -6,6 +6,8 @@
 // zeros.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -39,6 +41,7 @@ struct PointwiseOuter {
 };
 
 struct PointwiseKernels {
+  using Sets = VectorSets;
   int64_t wide, outer_wide;  // columns of a panel of right factors
   // `columns` of `count` rows → [panel][count][width] at a distance of `panel`; width is one of
   // kPointwisePanel, wide and outer_wide.
@@ -49,10 +52,6 @@ struct PointwiseKernels {
   void (*product)(const PointwiseProduct& product);
   void (*outer)(const PointwiseOuter& outer);
 };
-
-// Null where they were not compiled or this processor lacks the instructions.
-const PointwiseKernels* avx2_pointwise();
-const PointwiseKernels* avx512_pointwise();
 
 }  // namespace v1
 }  // namespace gh

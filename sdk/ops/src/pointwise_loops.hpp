@@ -1,10 +1,8 @@
-// The loops of pointwise_kernels.hpp, written once for vectors of either size and included by the
-// sources that compile them. Nothing of the standard library in here, for the same reason as in
-// vectors.hpp.
+// The loops of pointwise_kernels.hpp, written once for vectors of either size.
 #pragma once
 
+#include "panel_vectors.hpp"
 #include "pointwise_kernels.hpp"
-#include "vectors.hpp"
 
 namespace gh {
 inline namespace v1 {
@@ -188,8 +186,6 @@ constexpr PointwiseKernels kPointwiseLoops = {.wide = kWide,
                                               .pack_turned = pack_turned,
                                               .product = product,
                                               .outer = outer};
-
-#undef GH_INLINE
 
 }  // namespace
 }  // namespace v1

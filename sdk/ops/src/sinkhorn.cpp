@@ -30,13 +30,6 @@ inline namespace v1 {
 namespace ops {
 namespace {
 
-template <class T>
-const SinkhornKernels<T>& kernels() {
-  if (const auto* const wide = avx512_sinkhorn<T>()) return *wide;
-  if (const auto* const half = avx2_sinkhorn<T>()) return *half;
-  return *portable_sinkhorn<T>();
-}
-
 // ---- what was asked for ----
 
 constexpr double kNoShare = 1e-100;
@@ -104,8 +97,9 @@ struct Span {
 template <class T>
 Span span_of(const at::Tensor& x) {
   T low = 0, high = 0;
-  require(kernels<T>().extremes(x.const_data_ptr<T>(), x.numel(), &low, &high), ErrorCode::numeric,
-          "logits are not finite");
+  require(
+      best_kernels<SinkhornKernels<T>>().extremes(x.const_data_ptr<T>(), x.numel(), &low, &high),
+      ErrorCode::numeric, "logits are not finite");
   return {static_cast<double>(low), static_cast<double>(high)};
 }
 Span span_of(const at::Tensor& x) {
@@ -158,9 +152,10 @@ Prepared prepare(const SinkhornProblem& problem, const SinkhornOptions& options)
 SinkhornResult solve(const SinkhornProblem& problem, const Prepared& prepared,
                      const SinkhornOptions& options, SinkhornHistory* history) {
   const SinkhornInput& input = prepared.input;
-  SinkhornResult out = input.logits.scalar_type() == at::kFloat
-                           ? solve_sinkhorn(kernels<float>(), input, options, history)
-                           : solve_sinkhorn(kernels<double>(), input, options, history);
+  SinkhornResult out =
+      input.logits.scalar_type() == at::kFloat
+          ? solve_sinkhorn(best_kernels<SinkhornKernels<float>>(), input, options, history)
+          : solve_sinkhorn(best_kernels<SinkhornKernels<double>>(), input, options, history);
   if (prepared.kept.defined()) {
     at::Tensor all = at::zeros(problem.logits.sizes(), input.logits.options());
     all.index_copy_(1, prepared.kept, out.targets);
@@ -364,7 +359,7 @@ SinkhornResult sinkhorn_with_gradient(const SinkhornProblem& problem,
 }
 
 std::string_view sinkhorn_instructions() {
-  return avx512_sinkhorn<float>() ? "avx512" : avx2_sinkhorn<float>() ? "avx2" : "portable";
+  return name_of(chosen_kernels<SinkhornKernels<float>>().set);
 }
 
 }  // namespace ops

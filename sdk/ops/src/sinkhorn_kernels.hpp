@@ -6,6 +6,8 @@
 // values, the prior of those filled up is zero; arrays over samples have `rows` values.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -38,6 +40,7 @@ struct SinkhornPoints {
 
 template <class T>
 struct SinkhornKernels {
+  using Sets = EverySet;
   int64_t width;
   // Smallest and largest of n ≥ 1 values; false where one is not finite.
   bool (*extremes)(const T* values, int64_t n, T* smallest, T* largest);
@@ -57,14 +60,6 @@ struct SinkhornKernels {
   // targets[j] = scale·matrix[j]·points[j] for k.
   void (*targets)(const T* matrix, const T* points, T scale, int64_t k, T* targets);
 };
-
-// Null where they were not compiled or this processor lacks the instructions.
-template <class T>
-const SinkhornKernels<T>* avx512_sinkhorn();
-template <class T>
-const SinkhornKernels<T>* avx2_sinkhorn();
-template <class T>
-const SinkhornKernels<T>* portable_sinkhorn();
 
 }  // namespace v1
 }  // namespace gh

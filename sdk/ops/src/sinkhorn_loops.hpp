@@ -1,60 +1,25 @@
-// The loops of sinkhorn_kernels.hpp, written once for vectors of any size and included by the
-// sources that compile them. Sums are taken in lanes of 64 bytes, however many vectors that is, and
-// lanes are added in one order: vectors of 32 and 64 bytes give the same bits. Nothing of the
-// standard library in here: an inline function compiled for these instructions could be the one
-// that the linker keeps.
+// The loops of sinkhorn_kernels.hpp, written once for vectors of any size. Sums are taken in lanes
+// of 64 bytes, however many vectors that is, and lanes are added in one order: vectors of 32 and 64
+// bytes give the same bits.
 #pragma once
 
 #include "sinkhorn_kernels.hpp"
+#include "vectors.hpp"
 
 namespace gh {
 inline namespace v1 {
 namespace {
 
-#define GH_INLINE inline __attribute__((always_inline))
-
-#if defined(__AVX512F__)
-constexpr int kVectorBytes = 64;
-#elif defined(__AVX2__)
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
 constexpr int kParts = 64 / kVectorBytes;  // vectors of 64 bytes
 // Rows whose products with r are summed at a time: eight sums hide the latency of one.
 constexpr int kDotRows = kParts == 1 ? 8 : 4;
 // Rows after which column sums start anew, so that the error does not grow with N.
 constexpr int64_t kSumRows = 256;
 
-template <class T, int Bytes = kVectorBytes>
-struct Vector {
-  typedef T Value __attribute__((vector_size(Bytes)));
-  typedef T Unaligned __attribute__((vector_size(Bytes), aligned(sizeof(T)), may_alias));
-  static constexpr int kWidth = Bytes / sizeof(T);
-
-  static GH_INLINE Value load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
-  static GH_INLINE void store(T* p, Value v) { *reinterpret_cast<Unaligned*>(p) = v; }
-  static GH_INLINE Value all(T x) { return x - Value{}; }
-};
-
-using D = Vector<double>::Value;
-using I = Vector<long long>::Value;
-constexpr int kDoubles = Vector<double>::kWidth;
-
-// As many values of T as a vector has doubles.
-template <class T>
-GH_INLINE D load_doubles(const T* p) {
-  return __builtin_convertvector((Vector<T, kDoubles * sizeof(T)>::load(p)), D);
-}
-template <class T>
-GH_INLINE void store_doubles(T* p, D v) {
-  using V = Vector<T, kDoubles * sizeof(T)>;
-  V::store(p, __builtin_convertvector(v, typename V::Value));
-}
+using D = Doubles;
+using I = Lanes<double>::Integers;
 
 GH_INLINE D constant(double x) { return D{} + x; }
-GH_INLINE D larger(D a, D b) { return a > b ? a : b; }
-GH_INLINE D smaller(D a, D b) { return a < b ? a : b; }
 
 // ---- exp and log ----
 
@@ -124,7 +89,7 @@ GH_INLINE void relax(T* values, const T* plain, int64_t n, double relaxation) {
 // ---- sums over lanes ----
 
 template <class T>
-using Quarter = Vector<T, 16>;
+using Quarter = Lanes<T, 16>;
 
 // Half of a vector's lanes, from the first or from the middle.
 template <int kFirst, class V>
@@ -140,11 +105,11 @@ GH_INLINE auto half(V v) {
 
 // The lanes of 64 bytes, folded to 16: (0 + 2) + (1 + 3).
 template <class T>
-GH_INLINE typename Quarter<T>::Value fold(const typename Vector<T>::Value* part) {
+GH_INLINE typename Quarter<T>::Vector fold(const typename Lanes<T>::Vector* part) {
   if constexpr (kParts == 4) {
     return (part[0] + part[2]) + (part[1] + part[3]);
   } else if constexpr (kParts == 2) {
-    const typename Vector<T>::Value v = part[0] + part[1];
+    const typename Lanes<T>::Vector v = part[0] + part[1];
     return half<0>(v) + half<1>(v);
   } else {
     const auto v = half<0>(part[0]) + half<1>(part[0]);
@@ -153,14 +118,14 @@ GH_INLINE typename Quarter<T>::Value fold(const typename Vector<T>::Value* part)
 }
 
 // And these to one: (0 + 2) + (1 + 3), or 0 + 1. Several rows at a time, four or two to a vector.
-GH_INLINE Quarter<float>::Value across(const Quarter<float>::Value* v) {
-  const Quarter<float>::Value ab = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5) +
-                                   __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
-  const Quarter<float>::Value cd = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5) +
-                                   __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
+GH_INLINE Quarter<float>::Vector across(const Quarter<float>::Vector* v) {
+  const Quarter<float>::Vector ab = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5) +
+                                    __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+  const Quarter<float>::Vector cd = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5) +
+                                    __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7);
   return __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 }
-GH_INLINE Quarter<double>::Value across(const Quarter<double>::Value* v) {
+GH_INLINE Quarter<double>::Vector across(const Quarter<double>::Vector* v) {
   return __builtin_shufflevector(v[0], v[1], 0, 2) + __builtin_shufflevector(v[0], v[1], 1, 3);
 }
 
@@ -169,43 +134,43 @@ GH_INLINE Quarter<double>::Value across(const Quarter<double>::Value* v) {
 // to[i] = row i · r for kDotRows rows.
 template <class T>
 GH_INLINE void dots(const T* matrix, int64_t stride, const T* r, T* to) {
-  using V = Vector<T>;
-  typename V::Value sum[kDotRows][kParts] = {};
+  using V = Lanes<T>;
+  typename V::Vector sum[kDotRows][kParts] = {};
   int64_t j = 0;
-  for (; j + kParts * V::kWidth <= stride; j += kParts * V::kWidth)
+  for (; j + kParts * V::kCount <= stride; j += kParts * V::kCount)
 #pragma GCC unroll 4
     for (int p = 0; p < kParts; ++p) {
-      const typename V::Value x = V::load(r + j + p * V::kWidth);
+      const typename V::Vector x = V::load(r + j + p * V::kCount);
 #pragma GCC unroll 8
       for (int i = 0; i < kDotRows; ++i)
-        sum[i][p] += V::load(matrix + i * stride + j + p * V::kWidth) * x;
+        sum[i][p] += V::load(matrix + i * stride + j + p * V::kCount) * x;
     }
 #pragma GCC unroll 4
-  for (int p = 0; p < kParts - 1; ++p, j += V::kWidth) {
+  for (int p = 0; p < kParts - 1; ++p, j += V::kCount) {
     if (j >= stride) break;
-    const typename V::Value x = V::load(r + j);
+    const typename V::Vector x = V::load(r + j);
 #pragma GCC unroll 8
     for (int i = 0; i < kDotRows; ++i) sum[i][p] += V::load(matrix + i * stride + j) * x;
   }
-  typename Quarter<T>::Value folded[kDotRows];
+  typename Quarter<T>::Vector folded[kDotRows];
 #pragma GCC unroll 8
   for (int i = 0; i < kDotRows; ++i) folded[i] = fold<T>(sum[i]);
 #pragma GCC unroll 4
-  for (int i = 0; i < kDotRows; i += Quarter<T>::kWidth)
+  for (int i = 0; i < kDotRows; i += Quarter<T>::kCount)
     Quarter<T>::store(to + i, across(folded + i));
 }
 
 // sums += Σ c[i]·row i for kSinkhornRows rows.
 template <class T>
 GH_INLINE void add_rows(const T* matrix, int64_t stride, const T* c, T* sums) {
-  using V = Vector<T>;
-  typename V::Value factor[kSinkhornRows];
+  using V = Lanes<T>;
+  typename V::Vector factor[kSinkhornRows];
 #pragma GCC unroll 8
   for (int i = 0; i < kSinkhornRows; ++i) factor[i] = V::all(c[i]);
   // Two blocks ahead; every other line was measured to be best.
   const char* ahead = reinterpret_cast<const char*>(matrix + 2 * kSinkhornRows * stride);
-  for (int64_t j = 0; j < stride; j += V::kWidth) {
-    typename V::Value sum = V::load(sums + j);
+  for (int64_t j = 0; j < stride; j += V::kCount) {
+    typename V::Vector sum = V::load(sums + j);
 #pragma GCC unroll 8
     for (int l = 0; l < kSinkhornRows * kVectorBytes / 128; ++l, ahead += 128)
       __builtin_prefetch(ahead);
@@ -227,9 +192,9 @@ GH_INLINE void block_factors(const SinkhornSamples<T>& s, int64_t row, T* dot) {
   using Q = Quarter<T>;  // as dots() stored them: a wider load would wait for both stores
   T* const c = s.factors + row;
   if (s.relaxation == 1) {
-    for (int i = 0; i < kSinkhornRows; i += Q::kWidth) Q::store(c + i, s.share / Q::load(dot + i));
+    for (int i = 0; i < kSinkhornRows; i += Q::kCount) Q::store(c + i, s.share / Q::load(dot + i));
   } else {
-    for (int i = 0; i < kSinkhornRows; i += Q::kWidth)
+    for (int i = 0; i < kSinkhornRows; i += Q::kCount)
       Q::store(dot + i, s.share / Q::load(dot + i));
     relax(c, dot, kSinkhornRows, s.relaxation);
   }
@@ -240,9 +205,9 @@ GH_INLINE void block_factors(const SinkhornSamples<T>& s, int64_t row, T* dot) {
 // of the next block are computed in between.
 template <class T, bool update>
 GH_INLINE void pass(const SinkhornSamples<T> s) {
-  using V = Vector<T>;
+  using V = Lanes<T>;
   alignas(64) T dot[kSinkhornRows];
-  for (int64_t j = 0; j < s.stride; j += V::kWidth) {
+  for (int64_t j = 0; j < s.stride; j += V::kCount) {
     V::store(s.sums + j, V::all(0));
     V::store(s.room + j, V::all(0));
   }
@@ -255,7 +220,7 @@ GH_INLINE void pass(const SinkhornSamples<T> s) {
     }
     add_rows(s.matrix + row * s.stride, s.stride, s.factors + row, s.room);
     if (next % kSumRows != 0 && next < s.samples) continue;
-    for (int64_t j = 0; j < s.stride; j += V::kWidth) {
+    for (int64_t j = 0; j < s.stride; j += V::kCount) {
       V::store(s.sums + j, V::load(s.sums + j) + V::load(s.room + j));
       V::store(s.room + j, V::all(0));
     }
@@ -275,43 +240,43 @@ void samples(const SinkhornSamples<T>& s) {
 
 template <class T>
 double points(const SinkhornPoints<T>& p) {
-  using V = Vector<T>;
-  typename V::Value change[kParts] = {};
+  using V = Lanes<T>;
+  typename V::Vector change[kParts] = {};
   int part = 0;
-  for (int64_t j = 0; j < p.stride; j += V::kWidth) {
-    const typename V::Value was = V::load(p.factors + j), prior = V::load(p.prior + j);
-    typename V::Value now = 1 / V::load(p.sums + j);
+  for (int64_t j = 0; j < p.stride; j += V::kCount) {
+    const typename V::Vector was = V::load(p.factors + j), prior = V::load(p.prior + j);
+    typename V::Vector now = 1 / V::load(p.sums + j);
     if (p.relaxation != 1) {
-      alignas(64) T plain[V::kWidth];
+      alignas(64) T plain[V::kCount];
       V::store(plain, now);
-      relax(p.factors + j, plain, V::kWidth, p.relaxation);
+      relax(p.factors + j, plain, V::kCount, p.relaxation);
       now = V::load(p.factors + j);
     }
     V::store(p.factors + j, now);
     V::store(p.points + j, prior * now);
-    typename V::Value step = now / was - 1;
+    typename V::Vector step = now / was - 1;
     step = step < 0 ? -step : step;
     change[part] += prior > 0 ? step : V::all(0);
     part = (part + 1) % kParts;
   }
-  const typename Quarter<T>::Value folded[4] = {fold<T>(change)};
+  const typename Quarter<T>::Vector folded[4] = {fold<T>(change)};
   return across(folded)[0];
 }
 
 template <class T>
 bool extremes(const T* values, int64_t n, T* smallest, T* largest) {
-  using V = Vector<T>;
+  using V = Lanes<T>;
   T low = values[0], high = values[0], bad = 0;
   int64_t i = 0;
-  if (n >= V::kWidth) {
-    typename V::Value lows = V::load(values), highs = lows, bads = {};
-    for (; i + V::kWidth <= n; i += V::kWidth) {
-      const typename V::Value x = V::load(values + i);
+  if (n >= V::kCount) {
+    typename V::Vector lows = V::load(values), highs = lows, bads = {};
+    for (; i + V::kCount <= n; i += V::kCount) {
+      const typename V::Vector x = V::load(values + i);
       lows = x < lows ? x : lows;
       highs = x > highs ? x : highs;
       bads += x - x;
     }
-    for (int l = 0; l < V::kWidth; ++l) {
+    for (int l = 0; l < V::kCount; ++l) {
       low = lows[l] < low ? lows[l] : low;
       high = highs[l] > high ? highs[l] : high;
       bad += bads[l];
@@ -334,7 +299,7 @@ double largest(const T* x, int64_t k, double scale, const double* column) {
   if (k >= kDoubles) {
     D highs = constant(out);
     for (; j + kDoubles <= k; j += kDoubles)
-      highs = larger(load_doubles(x + j) * scale + Vector<double>::load(column + j), highs);
+      highs = larger(load_doubles(x + j) * scale + Lanes<double>::load(column + j), highs);
     for (int l = 0; l < kDoubles; ++l) out = highs[l] > out ? highs[l] : out;
   }
   for (; j < k; ++j) {
@@ -350,14 +315,13 @@ void exponentials(const T* x, int64_t k, double scale, double row, const double*
                   int64_t stride) {
   int64_t j = 0;
   for (; j + kDoubles <= k; j += kDoubles)
-    store_doubles(matrix + j, exp_of<T>(load_doubles(x + j) * scale +
-                                        (Vector<double>::load(column + j) + row)));
+    store_doubles(matrix + j,
+                  exp_of<T>(load_doubles(x + j) * scale + (Lanes<double>::load(column + j) + row)));
   if (j < k) {
     alignas(64) T last[kDoubles] = {};
     alignas(64) double shift[kDoubles] = {};
     for (int64_t i = j; i < k; ++i) last[i - j] = x[i], shift[i - j] = column[i];
-    store_doubles(last,
-                  exp_of<T>(load_doubles(last) * scale + (Vector<double>::load(shift) + row)));
+    store_doubles(last, exp_of<T>(load_doubles(last) * scale + (Lanes<double>::load(shift) + row)));
     for (int64_t i = j; i < k; ++i) matrix[i] = last[i - j];
   }
   for (j = k; j < stride; ++j) matrix[j] = 1;
@@ -367,26 +331,24 @@ template <class T>
 void add_logarithms(const T* values, int64_t n, double scale, double* to) {
   int64_t i = 0;
   for (; i + kDoubles <= n; i += kDoubles)
-    Vector<double>::store(to + i,
-                          Vector<double>::load(to + i) + log_of(load_doubles(values + i) * scale));
+    Lanes<double>::store(to + i,
+                         Lanes<double>::load(to + i) + log_of(load_doubles(values + i) * scale));
   for (; i < n; ++i) to[i] += log_of(constant(double(values[i]) * scale))[0];
 }
 
 template <class T>
 void targets(const T* matrix, const T* r, T scale, int64_t k, T* to) {
-  using V = Vector<T>;
+  using V = Lanes<T>;
   int64_t j = 0;
-  for (; j + V::kWidth <= k; j += V::kWidth)
+  for (; j + V::kCount <= k; j += V::kCount)
     V::store(to + j, V::load(matrix + j) * (V::load(r + j) * scale));
   for (; j < k; ++j) to[j] = matrix[j] * (r[j] * scale);
 }
 
 template <class T>
-constexpr SinkhornKernels<T> kSinkhornLoops = {Vector<T>::kWidth, extremes<T>,       largest<T>,
-                                               exponentials<T>,   add_logarithms<T>, points<T>,
-                                               sums<T>,           samples<T>,        targets<T>};
-
-#undef GH_INLINE
+constexpr SinkhornKernels<T> kSinkhornLoops = {Lanes<T>::kCount, extremes<T>,       largest<T>,
+                                               exponentials<T>,  add_logarithms<T>, points<T>,
+                                               sums<T>,          samples<T>,        targets<T>};
 
 }  // namespace
 }  // namespace v1

@@ -1,9 +1,13 @@
-// Vectors of either size for kernels that are compiled once for AVX2 and once for AVX-512, and
-// packing by panels of 16 channels. Nothing of the standard library in here: an inline function
-// compiled for these instructions could be the one that the linker keeps.
+// Vectors as wide as the set of kernels that a source is compiled for: what all *_loops.hpp begin
+// with. Nothing of the standard library in here or in them: an inline function compiled for these
+// instructions could be the one that the linker keeps.
 #pragma once
 
+#include "kernel_sets.hpp"
+
+#if defined(__AVX2__)
 #include <immintrin.h>
+#endif
 
 #include <cstdint>
 
@@ -13,72 +17,90 @@ namespace {
 
 #define GH_INLINE inline __attribute__((always_inline))
 
-GH_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-GH_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-
-// Brings a line that will be read soon; any address will do.
-GH_INLINE void fetch(const float* p) {
-  _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
-}
-
-// The first n of eight lanes, for n of 0 … 8.
-GH_INLINE __m256i first_lanes(int64_t n) {
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
-}
-GH_INLINE __m256 load_eight(const float* p, int64_t n) {
-  return n >= 8 ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, first_lanes(n));
-}
-GH_INLINE void store_eight(float* p, __m256 v, int64_t n) {
-  if (n >= 8) return _mm256_storeu_ps(p, v);
-  _mm256_maskstore_ps(p, first_lanes(n), v);
-}
-
 #if defined(__AVX512F__)
-using Vector = __m512;
-GH_INLINE Vector load(const float* p) { return _mm512_loadu_ps(p); }
-GH_INLINE void store(float* p, Vector v) { _mm512_storeu_ps(p, v); }
-GH_INLINE Vector all(float x) { return _mm512_set1_ps(x); }
-GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
-GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm512_fnmadd_ps(a, b, c); }
-GH_INLINE __mmask16 lanes_of(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
-GH_INLINE Vector load_part(const float* p, int64_t n) {
-  return _mm512_maskz_loadu_ps(lanes_of(n), p);
-}
-GH_INLINE void store_part(float* p, Vector v, int64_t n) {
-  _mm512_mask_storeu_ps(p, lanes_of(n), v);
-}
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
 #else
-using Vector = __m256;
-GH_INLINE Vector load(const float* p) { return _mm256_loadu_ps(p); }
-GH_INLINE void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
-GH_INLINE Vector all(float x) { return _mm256_set1_ps(x); }
-GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
-GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm256_fnmadd_ps(a, b, c); }
-GH_INLINE Vector load_part(const float* p, int64_t n) { return load_eight(p, n); }
-GH_INLINE void store_part(float* p, Vector v, int64_t n) { store_eight(p, v, n); }
+constexpr int kVectorBytes = 16;
 #endif
-constexpr int kLanes = sizeof(Vector) / sizeof(float);
 
-// Eight vectors as an 8×8 matrix, transposed.
-GH_INLINE void transpose(__m256* r) {
-  const __m256 t0 = _mm256_unpacklo_ps(r[0], r[1]), t1 = _mm256_unpackhi_ps(r[0], r[1]);
-  const __m256 t2 = _mm256_unpacklo_ps(r[2], r[3]), t3 = _mm256_unpackhi_ps(r[2], r[3]);
-  const __m256 t4 = _mm256_unpacklo_ps(r[4], r[5]), t5 = _mm256_unpackhi_ps(r[4], r[5]);
-  const __m256 t6 = _mm256_unpacklo_ps(r[6], r[7]), t7 = _mm256_unpackhi_ps(r[6], r[7]);
-  const __m256 s0 = _mm256_shuffle_ps(t0, t2, 0x44), s1 = _mm256_shuffle_ps(t0, t2, 0xEE);
-  const __m256 s2 = _mm256_shuffle_ps(t1, t3, 0x44), s3 = _mm256_shuffle_ps(t1, t3, 0xEE);
-  const __m256 s4 = _mm256_shuffle_ps(t4, t6, 0x44), s5 = _mm256_shuffle_ps(t4, t6, 0xEE);
-  const __m256 s6 = _mm256_shuffle_ps(t5, t7, 0x44), s7 = _mm256_shuffle_ps(t5, t7, 0xEE);
-  r[0] = _mm256_permute2f128_ps(s0, s4, 0x20);
-  r[1] = _mm256_permute2f128_ps(s1, s5, 0x20);
-  r[2] = _mm256_permute2f128_ps(s2, s6, 0x20);
-  r[3] = _mm256_permute2f128_ps(s3, s7, 0x20);
-  r[4] = _mm256_permute2f128_ps(s0, s4, 0x31);
-  r[5] = _mm256_permute2f128_ps(s1, s5, 0x31);
-  r[6] = _mm256_permute2f128_ps(s2, s6, 0x31);
-  r[7] = _mm256_permute2f128_ps(s3, s7, 0x31);
+// What a source has to show for the set it is compiled for.
+#if defined(__AVX512BF16__)
+constexpr KernelSet kInstructions = KernelSet::avx512_bfloat16;
+#elif defined(__AVX512F__)
+constexpr KernelSet kInstructions = KernelSet::avx512;
+#elif defined(__AVX2__) && defined(__FMA__)
+constexpr KernelSet kInstructions = KernelSet::avx2;
+#else
+constexpr KernelSet kInstructions = KernelSet::portable;
+#endif
+constexpr KernelSet kThisSet = KernelSet::GH_KERNEL_SET;
+template <class Kernels>
+const Kernels* if_compiled(const Kernels& kernels) {
+  return kInstructions >= kThisSet ? &kernels : nullptr;
 }
+
+template <int kBytes>
+struct IntegerOf {
+  using Type = int64_t;
+};
+template <>
+struct IntegerOf<4> {
+  using Type = int32_t;
+};
+
+template <class T, int kBytes = kVectorBytes>
+struct Lanes {
+  static constexpr int kCount = kBytes / sizeof(T);
+  using Integer = typename IntegerOf<sizeof(T)>::Type;
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  typedef T Unaligned __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+  typedef Integer Integers __attribute__((vector_size(kBytes)));
+  typedef Integer UnalignedIntegers
+      __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+
+  static GH_INLINE Vector load(const T* p) { return *reinterpret_cast<const Unaligned*>(p); }
+  static GH_INLINE Integers load(const Integer* p) {
+    return *reinterpret_cast<const UnalignedIntegers*>(p);
+  }
+  static GH_INLINE void store(T* p, Vector v) { *reinterpret_cast<Unaligned*>(p) = v; }
+  // Not "+": −0 + 0 is another value, which costs an addition.
+  static GH_INLINE Vector all(T x) { return x - Vector{}; }
+};
+
+// As many values of any type as a vector has doubles.
+using Doubles = Lanes<double>::Vector;
+constexpr int kDoubles = Lanes<double>::kCount;
+template <class T>
+GH_INLINE Doubles load_doubles(const T* p) {
+  return __builtin_convertvector((Lanes<T, kDoubles * sizeof(T)>::load(p)), Doubles);
+}
+template <class T>
+GH_INLINE void store_doubles(T* p, Doubles v) {
+  using L = Lanes<T, kDoubles * sizeof(T)>;
+  L::store(p, __builtin_convertvector(v, typename L::Vector));
+}
+
+// Lanes in their order.
+GH_INLINE double total(Doubles v) {
+  double sum = 0;
+  for (int i = 0; i < kDoubles; ++i) sum += v[i];
+  return sum;
+}
+
+// Of numbers, or of lanes.
+template <class T>
+GH_INLINE T larger(T a, T b) {
+  return a > b ? a : b;
+}
+template <class T>
+GH_INLINE T smaller(T a, T b) {
+  return a < b ? a : b;
+}
+
+GH_INLINE float root(float x) { return __builtin_sqrtf(x); }
+GH_INLINE double root(double x) { return __builtin_sqrt(x); }
 
 }  // namespace
 }  // namespace v1

@@ -12,6 +12,8 @@
 // Weights themselves are [out][3][3][in], that is, channels-last.
 #pragma once
 
+#include "kernel_sets.hpp"
+
 #include <cstdint>
 
 namespace gh {
@@ -107,9 +109,12 @@ enum class WinogradKind {
   stride_2  // tiles of 4×4 outputs, stride 2, padding 1
 };
 
-// Null where they were not compiled or this processor lacks the instructions.
-const WinogradKernels* avx2_winograd(WinogradKind kind);
-const WinogradKernels* avx512_winograd(WinogradKind kind);
+// Those of each kind, in its order.
+struct WinogradFamily {
+  using Sets = VectorSets;
+  WinogradKernels kinds[3];
+  const WinogradKernels* of(WinogradKind kind) const { return &kinds[static_cast<int>(kind)]; }
+};
 
 }  // namespace v1
 }  // namespace gh

@@ -1,5 +1,5 @@
-// Products of transformed data and weights, the part of winograd_loops.hpp that most of the time is
-// spent in. Nothing of the standard library in here, for the same reason.
+// Products of transformed data and weights, the part of Winograd's loops that most of the time is
+// spent in.
 #pragma once
 
 #include "winograd_transforms.hpp"

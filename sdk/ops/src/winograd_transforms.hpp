@@ -1,8 +1,7 @@
-// Winograd's transforms along one dimension. Nothing of the standard library in here, for the same
-// reason as in vectors.hpp.
+// Winograd's transforms along one dimension.
 #pragma once
 
-#include "vectors.hpp"
+#include "panel_vectors.hpp"
 #include "winograd_kernels.hpp"
 
 namespace gh {

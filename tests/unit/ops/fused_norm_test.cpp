@@ -1,6 +1,7 @@
 // Normalisation of the fast layers against LibTorch's operators, which it replaces on the CPU.
 #include "norm_kernels.hpp"
 
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/error.hpp"
@@ -373,10 +374,14 @@ void check_kernels(const gh::NormKernels<T>& k) {
 }
 
 TEST_CASE("kernels of normalisation, portable and AVX2, compute their definition") {
-  check_kernels(*gh::portable_norm_kernels<float>());
-  check_kernels(*gh::portable_norm_kernels<double>());
-  if (const auto* k = gh::avx2_norm_kernels<float>()) check_kernels(*k);
-  if (const auto* k = gh::avx2_norm_kernels<double>()) check_kernels(*k);
+  for (const auto& [name, kernels] : gh::test::all_kernels<gh::NormKernels<float>>()) {
+    CAPTURE(name);
+    check_kernels(*kernels);
+  }
+  for (const auto& [name, kernels] : gh::test::all_kernels<gh::NormKernels<double>>()) {
+    CAPTURE(name);
+    check_kernels(*kernels);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "kmeans_lloyd.hpp"
 
 #include "support/vectors.hpp"
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/error.hpp"
@@ -35,21 +36,10 @@ using gh::ops::KMeansResult;
 using gh::ops::KMeansStart;
 
 template <class T>
-struct Kernels {
-  std::string name;
-  const gh::KMeansKernels<T>* kernels;
-};
-
+using Kernels = gh::test::NamedKernels<gh::KMeansKernels<T>>;
 template <class T>
 std::vector<Kernels<T>> all_kernels() {
-  std::vector<Kernels<T>> out = {{"portable", gh::portable_kmeans_kernels<T>()},
-                                 {"avx2", gh::avx2_kmeans_kernels<T>()},
-                                 {"avx512", gh::avx512_kmeans_kernels<T>()}};
-  std::erase_if(out, [](const Kernels<T>& k) {
-    if (!k.kernels) WARN("not on this processor: " << k.name);
-    return !k.kernels;
-  });
-  return out;
+  return gh::test::all_kernels<gh::KMeansKernels<T>>();
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include "linear_pass.hpp"
 
 #include "support/vectors.hpp"
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/error.hpp"
@@ -68,17 +69,8 @@ template <class T>
 constexpr at::ScalarType kType = c10::CppTypeToScalarType<T>::value;
 
 template <class T>
-std::vector<std::pair<std::string, const gh::LinearKernels<T>*>> all_kernels() {
-  std::vector<std::pair<std::string, const gh::LinearKernels<T>*>> out;
-  for (const auto& [name, kernels] : {std::pair("portable", gh::portable_linear_kernels<T>()),
-                                      std::pair("avx2", gh::avx2_linear_kernels<T>()),
-                                      std::pair("avx512", gh::avx512_linear_kernels<T>())}) {
-    if (kernels)
-      out.emplace_back(name, kernels);
-    else
-      WARN("not on this processor: " << name);
-  }
-  return out;
+auto all_kernels() {
+  return gh::test::all_kernels<gh::LinearKernels<T>>();
 }
 
 template <class T>
@@ -146,7 +138,7 @@ TEST_CASE("linear: gradients of all kernels are those of plain tensors") {
 TEST_CASE("linear: gradients are the differences of losses") {
   const Problem p = overlapping(50, 6, 5, at::kDouble);
   const at::Tensor rows = at::arange(50, at::kLong);
-  const auto& kernels = *gh::portable_linear_kernels<double>();
+  const auto& kernels = *all_kernels<double>().back().kernels;
   LinearClassifier at = {normal({5, 6}, 4), normal({5}, 5)};
   const Passed<double> here = gradient(kernels, p, rows, at, 1);
   constexpr double kStep = 1e-5;

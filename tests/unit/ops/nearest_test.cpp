@@ -3,6 +3,7 @@
 #include "nearest_search.hpp"
 
 #include "support/vectors.hpp"
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/error.hpp"
@@ -33,22 +34,10 @@ using gh::ops::NearestResult;
 constexpr NearestMetric kMetrics[] = {NearestMetric::inner_product, NearestMetric::euclidean};
 
 template <class T>
-struct Kernels {
-  std::string name;
-  const gh::NearestKernels<T>* kernels;
-};
-
+using Kernels = gh::test::NamedKernels<gh::NearestKernels<T>>;
 template <class T>
 std::vector<Kernels<T>> all_kernels() {
-  std::vector<Kernels<T>> out = {{"portable", gh::portable_nearest_kernels<T>()},
-                                 {"avx2", gh::avx2_nearest_kernels<T>()},
-                                 {"avx512", gh::avx512_nearest_kernels<T>()},
-                                 {"bfloat", gh::bfloat_nearest_kernels<T>()}};
-  std::erase_if(out, [](const Kernels<T>& k) {
-    if (!k.kernels) WARN("not on this processor: " << k.name);
-    return !k.kernels;
-  });
-  return out;
+  return gh::test::all_kernels<gh::NearestKernels<T>>();
 }
 
 template <class T>

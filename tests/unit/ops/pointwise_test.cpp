@@ -2,6 +2,7 @@
 #include "pointwise.hpp"
 
 #include "unit/ops/fenced.hpp"
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/random.hpp"
@@ -21,15 +22,7 @@
 
 namespace {
 
-std::vector<std::pair<std::string, const gh::PointwiseKernels*>> all_kernels() {
-  std::vector<std::pair<std::string, const gh::PointwiseKernels*>> out = {
-      {"avx2", gh::avx2_pointwise()}, {"avx512", gh::avx512_pointwise()}};
-  std::erase_if(out, [](const auto& k) {
-    if (!k.second) WARN("not on this processor: " << k.first);
-    return !k.second;
-  });
-  return out;
-}
+auto all_kernels() { return gh::test::all_kernels<gh::PointwiseKernels>(); }
 
 constexpr at::MemoryFormat kPixels = at::MemoryFormat::ChannelsLast;
 

@@ -2,6 +2,7 @@
 
 #include "sinkhorn_kernels.hpp"
 #include "sinkhorn_solver.hpp"
+#include "unit/ops/kernel_list.hpp"
 
 #include "gh/error.hpp"
 #include "gh/random.hpp"
@@ -125,17 +126,9 @@ struct Plain {
   }
 };
 
-// Every set of kernels that this processor can run, by name.
 template <class T>
-std::vector<std::pair<std::string, const SinkhornKernels<T>*>> kernel_sets() {
-  std::vector<std::pair<std::string, const SinkhornKernels<T>*>> out;
-  const std::pair<const char*, const SinkhornKernels<T>*> all[] = {
-      {"portable", portable_sinkhorn<T>()},
-      {"avx2", avx2_sinkhorn<T>()},
-      {"avx512", avx512_sinkhorn<T>()}};
-  for (const auto& [name, set] : all)
-    if (set) out.emplace_back(name, set);
-  return out;
+auto kernel_sets() {
+  return test::all_kernels<SinkhornKernels<T>>();
 }
 
 ops::SinkhornInput input_of(const at::Tensor& logits, const at::Tensor& prior,

@@ -2,6 +2,7 @@
 #include "winograd.hpp"
 
 #include "unit/ops/fenced.hpp"
+#include "unit/ops/kernel_list.hpp"
 #include "unit/ops/threads.hpp"
 
 #include "gh/random.hpp"
@@ -36,14 +37,8 @@ const std::vector<std::pair<const char*, WinogradKind>> kKinds = {
 
 std::vector<Kernels> all_kernels() {
   std::vector<Kernels> out;
-  for (const auto& [name, kind] : kKinds) {
-    out.push_back({std::string("avx2 ") + name, gh::avx2_winograd(kind)});
-    out.push_back({std::string("avx512 ") + name, gh::avx512_winograd(kind)});
-  }
-  std::erase_if(out, [](const Kernels& k) {
-    if (!k.kernels) WARN("not on this processor: " << k.name);
-    return !k.kernels;
-  });
+  for (const auto& [set, family] : gh::test::all_kernels<gh::WinogradFamily>())
+    for (const auto& [name, kind] : kKinds) out.push_back({set + " " + name, family->of(kind)});
   return out;
 }
 
@@ -166,12 +161,14 @@ TEST_CASE("Winograd's convolution of every kernel set is that of float64, all th
 
 TEST_CASE("AVX2 and AVX-512 kernels give the same but for rounding") {
   const Threads one(1);
+  const auto sets = gh::test::all_kernels<gh::WinogradFamily>();
+  if (sets.size() < 2) {
+    WARN("this processor has not both of AVX2 and AVX-512");
+    return;
+  }
   for (const auto& [name, kind] : kKinds) {
-    const gh::WinogradKernels *narrow = gh::avx2_winograd(kind), *wide = gh::avx512_winograd(kind);
-    if (!narrow || !wide) {
-      WARN("this processor has not both of AVX2 and AVX-512");
-      return;
-    }
+    const gh::WinogradKernels *wide = sets[0].kernels->of(kind),
+                              *narrow = sets[1].kernels->of(kind);
     for (const gh::WinogradShape& s : shapes(narrow->stride)) {
       const Problem problem(s);
       const auto a = of_kernels(*narrow, problem).named(), b = of_kernels(*wide, problem).named();
