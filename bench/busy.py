@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 
-from step import BUILD, ROOT, Arm
+from frame import BUILD, ROOT, build
+from step import Arm
 from views import OthersWatch
 
 GHHOST = BUILD / "bin/ghhost"
@@ -85,15 +86,15 @@ class Peer:
     def __init__(self, scratch, threads):
         given = argparse.Namespace(threads=threads, network="resnet18", width=WIDTH, size=32, batch=BATCH, convolution="auto")
         file = scratch / "start.safetensors"
-        Arm("ghhost", "channels-last", file, given, {}).stop()  # writes weights and batches
+        Arm("ghhost", "channels-last", file, given, {}).close()  # writes weights and batches
         self.arm = Arm("torch", "channels-last", file, given, {})
-        self.arm.steps(3)
+        self.arm.ask(3)
 
     def rate(self, seconds):
-        self.arm.steps(1)  # finds its threads asleep
+        self.arm.ask(1)  # finds its threads asleep
         done, spent = 0, 0.0
         while spent < seconds:
-            spent += self.arm.steps(2)["seconds"]
+            spent += self.arm.ask(2)["seconds"]
             done += 2
         return done * BATCH / spent
 
@@ -141,9 +142,7 @@ def main():
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     given = parser.parse_args()
     if not given.no_build:
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building {' '.join(TARGETS)} failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build(*TARGETS)
     cores = len(os.sched_getaffinity(0))
     print(f"load average {os.getloadavg()[0]:.2f} at the start, {cores} cores", flush=True)
     with tempfile.TemporaryDirectory(prefix="gh-busy-") as scratch:
@@ -154,7 +153,7 @@ def main():
         watch = OthersWatch()
         rates = measure(sides, given.rounds, given.seconds)
         if not given.only:
-            sides[TORCH].arm.stop()
+            sides[TORCH].arm.close()
         print(f"other programs than these used {watch.cores():.1f} cores")
     if given.json:
         given.json.write_text(json.dumps({f"{name}, {'beside' if busy else 'alone'}": r for (name, busy), r in rates.items()}, indent=1))

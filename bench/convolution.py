@@ -12,15 +12,12 @@ when they are met. A layer that misses is measured again, up to twice, as neighb
 """
 import argparse
 import itertools
-import json
 import os
-import pathlib
 import statistics
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BOUND, BUILD, Program, build
+
 LAYOUTS = ["channels-last", "contiguous"]
 PASSES = ["forward", "data", "weights"]
 NAMES = ["LibTorch", "F(2x2)", "F(4x4)", "stride 2", "1x1"]
@@ -42,18 +39,10 @@ SWEEP = [(n, c, k, size, kernel, stride) for n, (c, k), size, kernel, stride in 
 
 
 def measure(shapes, given):
-    command = [BUILD / "bin/convolution_bench", given.threads, given.mode, given.rounds]
-    program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
+    program = Program(BUILD / "bin/convolution_bench", given.threads, given.mode, given.rounds, **BOUND)
     for n, c, k, size, kernel, stride, layout in shapes:
-        program.stdin.write(f"{n} {c} {k} {size} {size} {kernel} {stride} {layout}\n")
-        program.stdin.flush()
-        line = program.stdout.readline()
-        if not line:
-            sys.exit(f"convolution_bench ended with {program.wait()} at {n} {c} {k} {size} {kernel} {stride} {layout}")
-        yield json.loads(line)
-    program.stdin.close()
-    program.wait()
+        yield program.ask(f"{n} {c} {k} {size} {size} {kernel} {stride} {layout}")
+    program.close()
 
 
 def ratio(result, passes):
@@ -71,9 +60,7 @@ def main():
     parser.add_argument("--no-build", action="store_true", help="take the program as it is")
     given = parser.parse_args()
     if not given.no_build:
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", "convolution_bench"], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build("convolution_bench")
     shapes = [(*shape, layout) for shape in (SWEEP if given.sweep else RESNETS) for layout in LAYOUTS]
     print(f"load average {os.getloadavg()[0]:.2f} at the start\n")
     print(f"{'images':>6} {'in':>4} {'out':>4} {'size':>4} {'kernel':>6} {'stride':>6} {'layout':14} {'algorithm':9}"

@@ -30,7 +30,8 @@ import sys
 import tempfile
 import time
 
-from step import ALLOCATOR, BUILD, PYTHON, ROOT, load_weights, make_network, nt_xent
+from frame import BUILD, ROOT, build
+from step import ALLOCATOR, PYTHON, load_weights, make_network, nt_xent
 from views import OthersWatch, load_cifar, peer_transform
 
 GHHOST = BUILD / "bin/ghhost"
@@ -334,7 +335,7 @@ def main():
     if given.peer:
         return peer(**given.peer)
     if not given.no_build:
-        run(["cmake", "--build", BUILD, "--target", *TARGETS])
+        build(*TARGETS)
     print(f"load average {os.getloadavg()[0]:.2f} at the start", flush=True)
     with tempfile.TemporaryDirectory(prefix="gh-end-to-end-") as scratch:
         bench = Bench(pathlib.Path(scratch), given)

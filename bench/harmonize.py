@@ -11,17 +11,15 @@ of a ResNet-18 under SimCLR on as many samples. Both sides take turns. Bars: boo
   bench/harmonize.py --batch 128    the step on larger batches
 """
 import argparse
-import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BOUND, BUILD, ROOT, Program, build
+
 PYTHON = ROOT / ".venv/bin/python"
 SAMPLES, BATCH, POINTS, WIDTH = 10847, 512, 100, 128
 BATCHES = SAMPLES // BATCH
@@ -29,24 +27,15 @@ BAR_BOOKKEEPING, BAR_STEP = 100, 0.01
 sys.path.insert(0, str(ROOT / "bench"))
 
 
-class Program:
-    """A benchmark program that answers a line with a line."""
+class Side(Program):
+    """A program that says when it is ready, bound to cores."""
 
     def __init__(self, *command):
-        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})
+        super().__init__(*command, **BOUND)
         self.answer()
 
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            sys.exit(f"{self.process.args[0]} ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def ask(self, text):
-        self.process.stdin.write(text + "\n")
-        self.process.stdin.flush()
-        return self.answer()["seconds"]
+    def seconds(self, text):
+        return self.ask(text)["seconds"]
 
 
 class Loop:
@@ -92,17 +81,15 @@ def main():
     torch.set_num_threads(given.threads)
     if not given.no_build:
         targets = ["harmonize_bench", "step_bench", "resnet", "simclr", "sinkhorn", "etf"]
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", *targets], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build(*targets)
     print(f"load average {os.getloadavg()[0]:.2f} at the start\n")
 
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
-        ours = Program(BUILD / "bin/harmonize_bench", directory / "ours", given.threads, SAMPLES, BATCH, POINTS, WIDTH)
+        ours = Side(BUILD / "bin/harmonize_bench", directory / "ours", given.threads, SAMPLES, BATCH, POINTS, WIDTH)
         loop = Loop(directory / "ours", torch, read_safetensors)
         for epoch in (0, 1, 19):
-            ours.ask(f"track {BATCHES} {epoch}")
+            ours.seconds(f"track {BATCHES} {epoch}")
             loop.track(BATCHES, epoch)
             found = read_safetensors(directory / "ours.out")
             difference = (found["table"] - loop.table).abs().max().item()
@@ -113,7 +100,7 @@ def main():
         for name, epoch in (("bookkeeping, most epochs", 1), ("bookkeeping, epochs that refresh the prior", 19)):
             rounds = []
             for _ in range(given.rounds):
-                mine = ours.ask(f"track {10 * BATCHES} {epoch}") / 10
+                mine = ours.seconds(f"track {10 * BATCHES} {epoch}") / 10
                 rounds.append((mine / BATCHES, loop.track(BATCHES, epoch) / BATCHES))
             ratios = sorted(theirs / mine for mine, theirs in rounds)
             good = good and statistics.median(ratios) >= BAR_BOOKKEEPING
@@ -121,11 +108,11 @@ def main():
                   f"{1e3 * statistics.median(t for _, t in rounds):.2f} ms, ratio {statistics.median(ratios):.0f} "
                   f"({ratios[0]:.0f} … {ratios[-1]:.0f}), bar {BAR_BOOKKEEPING}")
 
-        term = Program(BUILD / "bin/harmonize_bench", directory / "term", given.threads, SAMPLES, given.batch, POINTS, WIDTH)
-        step = Program(BUILD / "bin/step_bench", directory / "step", "channels-last", given.threads, "resnet18", 64, 32, 1e-4,
+        term = Side(BUILD / "bin/harmonize_bench", directory / "term", given.threads, SAMPLES, given.batch, POINTS, WIDTH)
+        step = Side(BUILD / "bin/step_bench", directory / "step", "channels-last", given.threads, "resnet18", 64, 32, 1e-4,
                        given.batch, "auto")
-        term.ask("term 20"), step.ask("1")
-        rounds = [(term.ask("term 50") / 50, step.ask("2") / 2) for _ in range(given.rounds)]
+        term.seconds("term 20"), step.seconds("1")
+        rounds = [(term.seconds("term 50") / 50, step.seconds("2") / 2) for _ in range(given.rounds)]
         shares = sorted(gh / whole for gh, whole in rounds)
         good = good and statistics.median(shares) <= BAR_STEP
         print(f"GH on {given.batch} samples: {1e3 * statistics.median(g for g, _ in rounds):.2f} ms beside a step of "

@@ -15,38 +15,17 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
-WANTED = ["faiss-cpu", "scikit-learn", "numpy", "threadpoolctl"]
+from frame import BOUND, BUILD, Program, become_peer_python, build, in_turn
+
 ROWS, WIDTH, CLUSTERS, ITERATIONS = 10_847, 128, 100, 25
 BARS = {"faiss": (1.0, 1.5), "sklearn": (2.5, None), "seeding": (4.0, None)}
 PAUSE = 0.05                            # until the threads of the other side sleep
 SEEDS = 10
-
-
-def become_peer_python():
-    if os.environ.get("GH_BENCH_STARTED") == "kmeans":
-        return
-    given = os.environ.get("GH_BENCH_PYTHON")
-    if given:
-        python = shutil.which(given) or sys.exit(f"GH_BENCH_PYTHON={given} is no program")
-    else:
-        python = str(ROOT / ".cache/bench-kmeans/bin/python")
-        imports = [python, "-c", "import faiss, numpy, sklearn, threadpoolctl"]
-        if not pathlib.Path(python).exists() or subprocess.run(imports, capture_output=True).returncode != 0:
-            print("getting the peers into .cache/bench-kmeans", flush=True)
-            subprocess.run([sys.executable, "-m", "venv", "--clear", ROOT / ".cache/bench-kmeans"], check=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *WANTED]
-            if subprocess.run(install).returncode != 0:
-                sys.exit("the peers could not be installed")
-    os.execve(python, [python, __file__, *sys.argv[1:]], os.environ | {"GH_BENCH_STARTED": "kmeans"})
 
 
 def make_rows(kind):
@@ -70,27 +49,20 @@ def objective(x, centres):
     return float(((x**2).sum(1, keepdims=True) - 2 * x @ centres.T + (centres**2).sum(1)).min(1).sum())
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, x, start, threads, folder):
         self.file = folder / "centres"
         x.tofile(folder / "x")
         start.tofile(folder / "start")
         # A pass takes milliseconds: threads that wake up on one core share it for most of that. Binding scikit-learn's, in a process
         # of its own, changes nothing; here its second OpenMP would find the first one's core only.
-        self.program = subprocess.Popen([BUILD / "bin/kmeans_bench", str(threads), *map(str, x.shape), str(len(start)), folder / "x",
-                                         folder / "start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores", "OMP_NUM_THREADS": str(threads)})
+        super().__init__(BUILD / "bin/kmeans_bench", threads, *x.shape, len(start), folder / "x", folder / "start", **BOUND,
+                         OMP_NUM_THREADS=str(threads))
 
     def ask(self, command, number):
         import numpy as np
-        self.program.stdin.write(f"{command} {number} {self.file}\n")
-        self.program.stdin.flush()
-        answer = json.loads(self.program.stdout.readline())
+        answer = super().ask(command, number, self.file)
         return answer["seconds"], np.fromfile(self.file, np.float32).reshape(-1, WIDTH), answer.get("iterations")
-
-    def close(self):
-        self.program.stdin.close()
-        self.program.wait()
 
 
 def faiss_lloyd(x, start):
@@ -138,15 +110,6 @@ def compare(x, start, ours):
         sys.exit("our starts are worse, so nothing is measured")
 
 
-def in_turn(rounds, **sides):
-    values = {name: [] for name in sides}
-    for i in range(rounds):
-        for name, measure in sides.items():
-            time.sleep(PAUSE)
-            values[name].append(measure(i)[0])
-    return values
-
-
 def measure(kind, threads, rounds, folder):
     from threadpoolctl import threadpool_limits
     x, start = make_rows(kind)
@@ -154,9 +117,9 @@ def measure(kind, threads, rounds, folder):
     print(f"{kind}: {ROWS} × {WIDTH}, {CLUSTERS} clusters, {ITERATIONS} rounds, {threads} threads", flush=True)
     with threadpool_limits(threads):
         compare(x, start, ours)
-        lloyd = in_turn(rounds, ours=lambda _: ours.ask("lloyd", ITERATIONS), faiss=lambda _: faiss_lloyd(x, start),
-                        sklearn=lambda _: sklearn_lloyd(x, start))
-        seeding = in_turn(rounds, ours=lambda i: ours.ask("seed", i), seeding=lambda i: sklearn_seed(x, i))
+        lloyd = in_turn(rounds, PAUSE, ours=lambda _: ours.ask("lloyd", ITERATIONS)[0], faiss=lambda _: faiss_lloyd(x, start)[0],
+                        sklearn=lambda _: sklearn_lloyd(x, start)[0])
+        seeding = in_turn(rounds, PAUSE, ours=lambda i: ours.ask("seed", i)[0], seeding=lambda i: sklearn_seed(x, i)[0])
     ours.close()
     rows = []
     for peer, times in (("faiss", lloyd), ("sklearn", lloyd), ("seeding", seeding)):
@@ -170,22 +133,15 @@ def measure(kind, threads, rounds, folder):
     return rows
 
 
-def build():
-    if not (BUILD / "build.ninja").exists():
-        sys.exit("there is no build directory; run make build first")
-    done = subprocess.run(["cmake", "--build", BUILD, "--target", "kmeans_bench"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"building kmeans_bench failed:\n{done.stdout[-4000:]}{done.stderr}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=11, help="how often each side is measured (default: 11)")
     parser.add_argument("--threads", type=int, default=2, help="of each side (default: 2)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the numbers there, too")
     arguments = parser.parse_args()
-    become_peer_python()
-    build()
+    become_peer_python("kmeans", ["faiss-cpu", "scikit-learn", "numpy", "threadpoolctl"],
+                       ["faiss", "numpy", "sklearn", "threadpoolctl"])
+    build("kmeans_bench")
     import faiss
     import sklearn
     faiss.omp_set_num_threads(arguments.threads)

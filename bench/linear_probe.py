@@ -20,25 +20,15 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BUILD, Program, become_peer_python, build
+
 WIDTH, CLASSES, BATCH, L2 = 512, 100, 1000, 5e-6
 PARTS = ["speed", "seeds", "full", "sklearn"]
-
-
-def become_peer_python():
-    if os.environ.get("GH_BENCH_STARTED") == "linear_probe":
-        return
-    given = os.environ.get("GH_BENCH_PYTHON") or str(ROOT / ".venv/bin/python")
-    python = shutil.which(given) or sys.exit(f"{given} is no program; set GH_BENCH_PYTHON to a Python with torch and numpy")
-    os.execve(python, [python, __file__, *sys.argv[1:]], os.environ | {"GH_BENCH_STARTED": "linear_probe"})
 
 
 def read_pictures(file):
@@ -98,7 +88,7 @@ def clusters():
     return *draw(50_000), *draw(10_000)
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, data, threads, folder):
         x, y, x_test, y_test = data
         files = []
@@ -106,17 +96,7 @@ class Ours:
             files.append(folder / str(i))
             tensor.contiguous().numpy().tofile(files[-1])
         sizes = [len(x), len(x_test), x.shape[1], CLASSES]
-        self.program = subprocess.Popen([BUILD / "bin/linear_probe_bench", str(threads), *map(str, sizes), *files],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *command):
-        self.program.stdin.write(" ".join(map(str, command)) + "\n")
-        self.program.stdin.flush()
-        return json.loads(self.program.stdout.readline())
-
-    def close(self):
-        self.program.stdin.close()
-        self.program.wait()
+        super().__init__(BUILD / "bin/linear_probe_bench", threads, *sizes, *files)
 
 
 def peer(data, epochs, seed):
@@ -223,14 +203,6 @@ def sklearn(data, ours, report, arguments):
                abs(apart) <= 0.3, ours=own, theirs={"accuracy": theirs, "seconds": seconds})
 
 
-def build():
-    if not (BUILD / "build.ninja").exists():
-        sys.exit("there is no build directory; run make build first")
-    done = subprocess.run(["cmake", "--build", BUILD, "--target", "linear_probe_bench"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"building linear_probe_bench failed:\n{done.stdout[-4000:]}{done.stderr}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cifar", type=pathlib.Path, metavar="DIR", help="with train.bin and test.bin of CIFAR-100")
@@ -239,8 +211,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="of each side (default: 2)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the numbers there, too")
     arguments = parser.parse_args()
-    become_peer_python()
-    build()
+    become_peer_python("linear_probe")
+    build("linear_probe_bench")
     import torch
     torch.set_num_threads(arguments.threads)
     real = arguments.cifar is not None and (arguments.cifar / "train.bin").exists()

@@ -9,39 +9,20 @@
 //   fast SEED            the same of the `fast` protocol
 //   fit L2               {"seconds", "accuracy", "passes", "objective", "l2"}: the `logistic`
 //                        protocol; an L2 of 0 is chosen
+#include "frame.hpp"
 #include "schedules.hpp"
 
 #include "gh/ops/linear_classifier.hpp"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
-#include <fstream>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace {
-
+using namespace gh::bench;
 using namespace gh::ops;
-
-at::Tensor read(const std::string& file, at::IntArrayRef shape, at::ScalarType dtype) {
-  const at::Tensor t = at::empty(shape, dtype);
-  std::ifstream in(file, std::ios::binary);
-  in.read(static_cast<char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes()));
-  if (!in) throw std::runtime_error(file + " is too short");
-  return t;
-}
-
-double now() {
-  const auto t = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(t).count();
-}
-
-}  // namespace
 
 int main(int count, char** arguments) {
   if (count != 10) return 64;

@@ -15,35 +15,16 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BUILD, Program, become_peer_python, build, in_turn
+
 BAR = 1.0
 PAUSE = 0.05                            # until the threads of the other side sleep
 METRICS = ("inner_product", "euclidean")
-
-
-def become_peer_python():
-    if os.environ.get("GH_BENCH_STARTED") == "nearest":
-        return
-    given = os.environ.get("GH_BENCH_PYTHON")
-    if given:
-        python = shutil.which(given) or sys.exit(f"GH_BENCH_PYTHON={given} is no program")
-    else:
-        python = str(ROOT / ".cache/bench-nearest/bin/python")
-        if not pathlib.Path(python).exists() or subprocess.run([python, "-c", "import faiss"], capture_output=True).returncode != 0:
-            print("getting faiss into .cache/bench-nearest", flush=True)
-            subprocess.run([sys.executable, "-m", "venv", "--clear", ROOT / ".cache/bench-nearest"], check=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "faiss-cpu", "numpy"]
-            if subprocess.run(install).returncode != 0:
-                sys.exit("faiss could not be installed")
-    os.execve(python, [python, __file__, *sys.argv[1:]], os.environ | {"GH_BENCH_STARTED": "nearest"})
 
 
 def make_rows(kind, bank, queries, width):
@@ -58,24 +39,17 @@ def make_rows(kind, bank, queries, width):
     return np.ascontiguousarray(x[:bank]), np.ascontiguousarray(x[bank:])
 
 
-class Ours:
+class Ours(Program):
     def __init__(self, bank, queries, threads, folder):
         self.file, self.queries = folder / "found", len(queries)
         bank.tofile(folder / "bank")
         queries.tofile(folder / "queries")
-        self.program = subprocess.Popen([BUILD / "bin/nearest_bench", str(threads), str(len(bank)), *map(str, queries.shape),
-                                         folder / "bank", folder / "queries"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__(BUILD / "bin/nearest_bench", threads, len(bank), *queries.shape, folder / "bank", folder / "queries")
 
     def search(self, metric, k):
         import numpy as np
-        self.program.stdin.write(f"{metric} {k} {self.file}\n")
-        self.program.stdin.flush()
-        seconds = json.loads(self.program.stdout.readline())["seconds"]
+        seconds = self.ask(metric, k, self.file)["seconds"]
         return seconds, np.fromfile(self.file, np.int64).reshape(self.queries, k)
-
-    def close(self):
-        self.program.stdin.close()
-        self.program.wait()
 
 
 class Faiss:
@@ -118,11 +92,8 @@ def measure(kind, arguments, folder):
     for metric in arguments.metrics:
         for k in arguments.k:
             compare(bank, queries, metric, k, ours.search(metric, k)[1], theirs.search(metric, k)[1])
-            times = {"ours": [], "faiss": []}
-            for _ in range(arguments.rounds):
-                for name, side in (("ours", ours), ("faiss", theirs)):
-                    time.sleep(PAUSE)
-                    times[name].append(side.search(metric, k)[0])
+            times = in_turn(arguments.rounds, PAUSE, ours=lambda _: ours.search(metric, k)[0],
+                            faiss=lambda _: theirs.search(metric, k)[0])
             ratios = [b / a for a, b in zip(times["ours"], times["faiss"])]
             row = {"data": kind, "metric": metric, "k": k, "ours": statistics.median(times["ours"]),
                    "faiss": statistics.median(times["faiss"]), "ratio": statistics.median(ratios), "ratios": ratios}
@@ -132,14 +103,6 @@ def measure(kind, arguments, folder):
                   f"(rounds {min(ratios):.2f} … {max(ratios):.2f}), bar {BAR}: {'pass' if row['passed'] else 'FAIL'}", flush=True)
     ours.close()
     return rows
-
-
-def build():
-    if not (BUILD / "build.ninja").exists():
-        sys.exit("there is no build directory; run make build first")
-    done = subprocess.run(["cmake", "--build", BUILD, "--target", "nearest_bench"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"building nearest_bench failed:\n{done.stdout[-4000:]}{done.stderr}")
 
 
 def main():
@@ -154,8 +117,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2, help="of each side (default: 2)")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the numbers there, too")
     arguments = parser.parse_args()
-    become_peer_python()
-    build()
+    become_peer_python("nearest", ["faiss-cpu", "numpy"], ["faiss"])
+    build("nearest_bench")
     import faiss
     faiss.omp_set_num_threads(arguments.threads)
     print(f"peer: faiss {faiss.__version__} ({faiss.get_compile_options().strip()}); load average {os.getloadavg()[0]:.2f}")

@@ -7,49 +7,26 @@
 //
 //   inner_product K FILE    or euclidean K FILE; indices [QUERIES, K] int64 go to FILE, values
 //                           float32 to FILE.values
+#include "frame.hpp"
+
 #include "gh/ops/nearest.hpp"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
-#include <fstream>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 
-namespace {
-
+using namespace gh::bench;
 using namespace gh::ops;
-
-at::Tensor read(const std::string& file, int64_t rows, int64_t width) {
-  const at::Tensor t = at::empty({rows, width}, at::kFloat);
-  std::ifstream in(file, std::ios::binary);
-  in.read(static_cast<char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes()));
-  if (!in) throw std::runtime_error(file + " is too short");
-  return t;
-}
-
-void write(const std::string& file, const at::Tensor& t) {
-  std::ofstream(file, std::ios::binary)
-      .write(static_cast<const char*>(t.data_ptr()), static_cast<std::streamsize>(t.nbytes()));
-}
-
-double now() {
-  const auto t = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(t).count();
-}
-
-}  // namespace
 
 int main(int count, char** arguments) {
   if (count != 7) return 64;
   at::set_num_threads(std::stoi(arguments[1]));
   const int64_t rows = std::stoll(arguments[2]), queries = std::stoll(arguments[3]),
                 width = std::stoll(arguments[4]);
-  const at::Tensor bank = read(arguments[5], rows, width),
-                   asked = read(arguments[6], queries, width);
+  const at::Tensor bank = read(arguments[5], {rows, width}),
+                   asked = read(arguments[6], {queries, width});
   std::string command, file;
   int64_t k = 0;
   while (std::cin >> command >> k >> file) {

@@ -15,14 +15,13 @@ import argparse
 import ctypes
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BUILD, ROOT, build
+
 PYTHON = ROOT / ".venv/bin/python"  # with the torch that the library was built against
 PAPER_TABLE = {0: 67.89, 10: 4.28, 20: 0.53, 30: 0.076, 50: 0.0054, 70: 0.0005, 100: 2.08e-5, 150: 3.58e-7}
 
@@ -195,9 +194,7 @@ def main():
     if given.part:
         return convergence(given.problems) if given.part == "convergence" else part(json.loads(given.part))
     if not given.no_build:
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", "sinkhorn_bench"], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build("sinkhorn_bench")
     if given.convergence:
         return subprocess.run([PYTHON, __file__, "--part", "convergence", "--problems", str(given.problems)]).returncode
     return 1 if bars(given.more) else 0

@@ -17,13 +17,12 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BOUND, BUILD, ROOT, Program, build
+
 PYTHON = ROOT / ".venv/bin/python"
 ALLOCATOR = BUILD / "lib/step_allocator.so"
 TARGETS = ["step_bench", "step_allocator", "resnet", "simclr"]
@@ -33,7 +32,6 @@ SIDES = ["ghhost", "torch", "torch + allocator"]
 BARS = {("resnet18", 64): 2.0, ("resnet18", 16): 1.6, ("resnet50", 64): 1.3}
 BARS_ONEDNN = {"torch + allocator": 1.05, "torch": 1.2}
 COMPARED, TOLERANCE = 3, 1e-3
-BOUND = {"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"}  # threads to cores
 # In a ResNet-50 that sees eight pictures, rounding grows within a step: there the weights all but stand still.
 RATES = {"resnet18": 1e-4, "resnet50": 1e-12}
 
@@ -171,37 +169,21 @@ def peer(file, layout, threads, network, width, size, rate, allocator):
 
 # ---- the programs that take turns ----
 
-class Arm:
+class Arm(Program):
     def __init__(self, side, layout, file, given, variables=BOUND):
         self.side, self.layout = side, layout
         numbers = [given.threads, given.network, given.width, given.size, RATES[given.network]]
         command = [BUILD / "bin/step_bench", file, layout, *numbers, given.batch, given.convolution] if side == "ghhost" else \
             [PYTHON, "-W", "ignore", __file__, "--peer", file, layout, *numbers, int(side != "torch")]
-        self.program = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=os.environ | variables)
+        super().__init__(*command, **variables)
         self.answer()
-
-    def answer(self):
-        line = self.program.stdout.readline()
-        if not line:
-            sys.exit(f"{self.side} ({self.layout}) ended with {self.program.wait()}")
-        return json.loads(line)
-
-    def steps(self, count):
-        self.program.stdin.write(f"{count}\n")
-        self.program.stdin.flush()
-        return self.answer()
-
-    def stop(self):
-        self.program.stdin.close()
-        self.program.wait()
 
 
 def compare(arms):
-    expected = arms[0].steps(COMPARED)["losses"]
+    expected = arms[0].ask(COMPARED)["losses"]
     print("losses of the first steps: " + ", ".join(f"{x:.6f}" for x in expected))
     for arm in arms[1:]:
-        for ours, theirs in zip(expected, arm.steps(COMPARED)["losses"]):
+        for ours, theirs in zip(expected, arm.ask(COMPARED)["losses"]):
             if abs(ours - theirs) > TOLERANCE * abs(ours):
                 sys.exit(f"{arm.side}, {arm.layout}: loss {theirs:.6f}, expected {ours:.6f}; nothing is measured")
 
@@ -212,7 +194,7 @@ def measure(arms, rounds, steps):
     for number in range(rounds):
         turned = arms[number % len(arms):] + arms[:number % len(arms)]
         for arm in turned:
-            seconds[arm.side, arm.layout].append(arm.steps(steps)["seconds"] / steps)
+            seconds[arm.side, arm.layout].append(arm.ask(steps)["seconds"] / steps)
         print(f"round {number + 1}: " + ", ".join(f"{s[-1]:.3f}" for s in seconds.values()), flush=True)
     return seconds
 
@@ -261,9 +243,7 @@ def main():
         file, layout, threads, network, width, size, rate, allocator = given.peer
         return peer(file, layout, int(threads), network, int(width), int(size), float(rate), allocator == "1")
     if not given.no_build:
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building {' '.join(TARGETS)} failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build(*TARGETS)
     print(f"load average {os.getloadavg()[0]:.2f} at the start", flush=True)
     with tempfile.TemporaryDirectory(prefix="gh-step-") as scratch:
         # Ours first: it writes the weights that the peers read.
@@ -272,7 +252,7 @@ def main():
         compare(arms)
         seconds = measure(arms, given.rounds, given.steps)
         for arm in arms:
-            arm.stop()
+            arm.close()
     if given.json:
         given.json.write_text(json.dumps({f"{side}, {layout}": s for (side, layout), s in seconds.items()}, indent=1) + "\n")
     bars = BARS_ONEDNN

@@ -13,13 +13,12 @@ at 128 dimensions and 2 threads: 1000 points with a largest cosine of at most 0.
 import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BUILD, ROOT, Program, build
+
 PYTHON = ROOT / ".venv/bin/python"
 TARGETS = ["structures_bench", "gradient"]
 PEER_STEPS = 10_000
@@ -67,24 +66,16 @@ def main():
     if given.peer:
         return peer(*given.peer)
     if not given.no_build:
-        done = subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"building {' '.join(TARGETS)} failed:\n{done.stdout[-4000:]}{done.stderr}")
+        build(*TARGETS)
     print(f"load average {os.getloadavg()[0]:.2f} at the start; {given.width} dimensions, {given.threads} threads")
     if 0 < given.peer_steps < PEER_STEPS:
         print(f"the peer is cut short: {given.peer_steps} of its {PEER_STEPS} steps")
     print("| K | seconds | largest cosine | no less than | sum | certificate | peer: seconds | largest cosine | sum |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     missed = []
-    ours = subprocess.Popen([BUILD / "bin/structures_bench", str(given.threads), str(given.width)],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    ours = Program(BUILD / "bin/structures_bench", given.threads, given.width)
     for points in given.points:
-        ours.stdin.write(f"{points} {given.seed}\n")
-        ours.stdin.flush()
-        line = ours.stdout.readline()
-        if not line:
-            sys.exit(f"structures_bench ended with {ours.wait()} at {points} points")
-        r = json.loads(line)
+        r = ours.ask(points, given.seed)
         row = (f"| {points} | {r['seconds']:.1f} | {r['largest_cosine']:.4f} | {r['bound']:.4f} | {r['zero_sum']:.0e} "
                f"| {1e3 * r['certificate_seconds']:.0f} ms |")
         if given.peer_steps:
@@ -98,8 +89,7 @@ def main():
                 missed.append(f"{points} points: largest cosine {r['largest_cosine']:.4f} exceeds {GOAL_COSINE[points]}")
             if r["seconds"] > GOAL_SECONDS.get(points, float("inf")):
                 missed.append(f"{points} points: {r['seconds']:.1f} s exceed {GOAL_SECONDS[points]}")
-    ours.stdin.close()
-    ours.wait()
+    ours.close()
     print("\n".join(missed) if missed else "goals met")
     return 1 if missed else 0
 

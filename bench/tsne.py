@@ -13,33 +13,14 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-WANTED = ["scikit-learn", "numpy", "threadpoolctl"]
+from frame import BUILD, become_peer_python, build
+
 WIDTH, PERPLEXITY = 512, 30
-
-
-def become_peer_python():
-    if os.environ.get("GH_BENCH_STARTED") == "tsne":
-        return
-    given = os.environ.get("GH_BENCH_PYTHON")
-    if given:
-        python = shutil.which(given) or sys.exit(f"GH_BENCH_PYTHON={given} is no program")
-    else:
-        python = str(ROOT / ".cache/bench-tsne/bin/python")
-        imports = [python, "-c", "import numpy, sklearn, threadpoolctl"]
-        if not pathlib.Path(python).exists() or subprocess.run(imports, capture_output=True).returncode != 0:
-            print("getting the peers into .cache/bench-tsne", flush=True)
-            subprocess.run([sys.executable, "-m", "venv", "--clear", ROOT / ".cache/bench-tsne"], check=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *WANTED]
-            if subprocess.run(install).returncode != 0:
-                sys.exit("the peers could not be installed")
-    os.execve(python, [python, __file__, *sys.argv[1:]], os.environ | {"GH_BENCH_STARTED": "tsne"})
 
 
 def make_rows(count):
@@ -74,7 +55,7 @@ def ours(x, threads):
     with tempfile.TemporaryDirectory() as folder:
         data, out = pathlib.Path(folder, "x"), pathlib.Path(folder, "map")
         x.tofile(data)
-        answer = subprocess.run([ROOT / "build/bin/tsne_bench", str(threads), *map(str, x.shape), str(PERPLEXITY), data, out],
+        answer = subprocess.run([BUILD / "bin/tsne_bench", str(threads), *map(str, x.shape), str(PERPLEXITY), data, out],
                                 check=True, capture_output=True, text=True).stdout
         return json.loads(answer)["seconds"], np.fromfile(out, np.float32).reshape(2, -1).T
 
@@ -92,7 +73,7 @@ def main():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--skip-exact", action="store_true")
     arguments = parser.parse_args()
-    subprocess.run(["ninja", "-C", ROOT / "build", "tsne_bench"], check=True, stdout=subprocess.DEVNULL)
+    build("tsne_bench")
     from threadpoolctl import threadpool_limits
     x = make_rows(arguments.points)
     p = affinities(x)
@@ -109,5 +90,5 @@ def main():
 
 
 if __name__ == "__main__":
-    become_peer_python()
+    become_peer_python("tsne", ["scikit-learn", "numpy", "threadpoolctl"], ["numpy", "sklearn", "threadpoolctl"])
     main()

@@ -25,8 +25,8 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = ROOT / "build"
+from frame import BUILD, ROOT, build, in_turn
+
 VIEWS_BENCH = BUILD / "bin/views_bench"
 TARGETS = ["views_bench", "cifar", "image_files", "mlp", "simclr"]
 WANTED = {"torch": "2.15.0", "torchvision": "0.29.2", "pillow": "12.3.0", "numpy": None, "safetensors": None}
@@ -471,20 +471,11 @@ class OthersWatch:
         return max(0.0, (others_ended - others_began) / (ended - began))
 
 
-def in_turn(rounds, **sides):
-    """name → values of each side, the sides taking turns."""
-    values = {name: [] for name in sides}
-    for _ in range(rounds):
-        for name, measure in sides.items():
-            values[name].append(measure())
-    return values
-
-
 def rate_row(work, bench, seconds, rounds):
     mode = "decoded" if work == "decoded" else "speed"
     recipe, directory = (bench.recipes["cifar"], bench.cifar) if work == "cifar" else (bench.recipes["photos"], bench.photos)
-    values = in_turn(rounds, ours=lambda: ours_speed(mode, recipe, seconds)["views_per_second"],
-                     peer=lambda: run_peer(work, directory, seconds))
+    values = in_turn(rounds, ours=lambda _: ours_speed(mode, recipe, seconds)["views_per_second"],
+                     peer=lambda _: run_peer(work, directory, seconds))
     ratios = [ours / peer for ours, peer in zip(values["ours"], values["peer"])]
     ratio, (bar, stretch) = statistics.median(ratios), BARS[work]
     ours, peer = (statistics.median(values[side]) for side in ("ours", "peer"))
@@ -504,8 +495,8 @@ def memory_row(bench, seconds, rounds):
     # Long enough to read every file once: what stays of each would show.
     while ours_speed("speed", many, seconds)["samples"] < MANY:
         seconds *= 2
-    values = in_turn(rounds, many=lambda: ours_speed("speed", many, seconds)["peak_megabytes"],
-                     few=lambda: ours_speed("speed", few, seconds)["peak_megabytes"])
+    values = in_turn(rounds, many=lambda _: ours_speed("speed", many, seconds)["peak_megabytes"],
+                     few=lambda _: ours_speed("speed", few, seconds)["peak_megabytes"])
     a, b = (statistics.median(values[side]) for side in ("many", "few"))
     return {"work": "memory", "unit": "MB", "ours": a - b, "many": a, "few": b, "bar": BARS["memory"][0],
             "passed": a - b <= BARS["memory"][0], "rounds": values}
@@ -530,14 +521,6 @@ def print_table(rows):
             print(f"memory: {row['many']:.0f} MB with {MANY} files, {row['few']:.0f} MB with {FEW}")
         if row["work"] == "load":
             print(f"load: {row['samples']} samples, with the digest of the whole file, from the page cache")
-
-
-def build():
-    if not (BUILD / "build.ninja").exists():
-        sys.exit("there is no build directory; run make build first")
-    done = subprocess.run(["cmake", "--build", BUILD, "--target", *TARGETS], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"building {' '.join(TARGETS)} failed:\n{done.stdout[-4000:]}{done.stderr}")
 
 
 def parse():
@@ -573,7 +556,7 @@ def main():
         return 0
     become_peer_python()
     load = os.getloadavg()[0]  # before this program adds to it
-    build()
+    build(*TARGETS)
     peer, only = versions(), arguments.only
     print("peer: " + ", ".join(f"{name} {version}" for name, version in peer.items()), flush=True)
     with tempfile.TemporaryDirectory(prefix="gh-views-") as scratch:
