@@ -3,6 +3,7 @@
 #include "plugins/component_call.hpp"
 
 #include "gh/error.hpp"
+#include "gh/rows.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -59,8 +60,6 @@ at::Tensor cross_entropy(const at::Tensor& targets, const at::Tensor& logits, do
 
 // Of numbers whose sum cannot overflow: logits.
 bool all_finite(const at::Tensor& x) { return std::isfinite(x.detach().sum().item<double>()); }
-
-at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 }  // namespace
 

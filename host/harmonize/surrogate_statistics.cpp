@@ -1,5 +1,7 @@
 #include "harmonize/surrogate_statistics.hpp"
 
+#include "gh/rows.hpp"
+
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/zeros.h>
 
@@ -42,7 +44,7 @@ std::vector<double> spread_of_classes(const at::Tensor& table, const at::Tensor&
                                       const at::Tensor& classes, int64_t count) {
   const at::Tensor seen = labels.ge(0).nonzero().squeeze(1);
   const at::Tensor rows = table.index_select(0, seen);
-  const at::Tensor unit = rows / rows.norm(2, {1}, true).clamp_min(1e-12);
+  const at::Tensor unit = unit_rows(rows);
   const at::Tensor of = classes.index_select(0, seen);
   const at::Tensor sums = at::zeros({count, table.size(1)}).index_add_(0, of, unit);
   const at::Tensor sizes = at::bincount(of, {}, count);

@@ -3,6 +3,7 @@
 // the next fit the target of a sample is the point of its cluster.
 #include "gh/ops/kmeans.hpp"
 #include "gh/component.hpp"
+#include "gh/rows.hpp"
 
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/full.h>
@@ -17,8 +18,6 @@ namespace {
 
 using gh::ops::KMeansMetric;
 using gh::ops::KMeansStart;
-
-at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 class KMeans final : public gh::Allocator {
  public:
@@ -44,7 +43,7 @@ class KMeans final : public gh::Allocator {
   int64_t fit_every() const override { return every_; }
 
   at::Tensor fit(const gh::FitRequest& request, gh::AssignReport& report) override {
-    const at::Tensor x = table_ ? tracked(request) : unit_rows(request.embeddings);
+    const at::Tensor x = table_ ? tracked(request) : gh::unit_rows(request.embeddings);
     const int64_t clusters = request.points.size(0);
     gh::require(x.size(0) >= clusters, gh::ErrorCode::shape,
                 "K-means needs a sample for each of the ", clusters, " points, got ", x.size(0));
@@ -60,7 +59,7 @@ class KMeans final : public gh::Allocator {
                                (found.labels.bincount({}, clusters) == 0).sum().item<int64_t>()));
     const at::Tensor centres = found.centres.to(at::kDouble);
     // Logits are z·pointsᵀ: a centre of logits says how much of each point its samples hold.
-    const at::Tensor next = unit_rows(table_ ? centres.matmul(request.points) : centres);
+    const at::Tensor next = gh::unit_rows(table_ ? centres.matmul(request.points) : centres);
     // A centre without direction leaves its point where it is.
     return at::where(next.norm(2, {1}, true) > 0.5, next, request.points);
   }

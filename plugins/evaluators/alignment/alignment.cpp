@@ -3,6 +3,7 @@
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
 #include "gh/interrupt.hpp"
+#include "gh/rows.hpp"
 #include "gh/split_checks.hpp"
 
 #include <ATen/ops/mm.h>
@@ -25,11 +26,6 @@ std::string short_number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%g", value);
   return text;
-}
-
-at::Tensor unit_rows(const at::Tensor& x) {
-  const at::Tensor rows = x.to(at::kFloat);
-  return rows / rows.norm(2, {1}, true).clamp_min(1e-12);
 }
 
 // log of the mean of exp(−t·|x − y|²) over pairs of different rows of unit length; NaN without one.
@@ -65,7 +61,8 @@ class Alignment final : public gh::Evaluator {
 
   void evaluate(gh::Evaluation& evaluation) override {
     const gh::Features& first = view(evaluation, 0);
-    const at::Tensor x = unit_rows(first.x), y = unit_rows(view(evaluation, 1).x);
+    const at::Tensor x = gh::unit_rows(first.x.to(at::kFloat)),
+                     y = gh::unit_rows(view(evaluation, 1).x.to(at::kFloat));
     const at::Tensor apart = (x - y).norm(2, {1}).to(at::kDouble).pow(alpha_);
     const std::string of = ", " + level_name_ + " features of unit length, split " + split_;
     evaluation.metric("alignment", apart.mean().item<double>(),

@@ -3,6 +3,7 @@
 // majority.
 #include "gh/component.hpp"
 #include "gh/ops/nearest.hpp"
+#include "gh/rows.hpp"
 #include "gh/split_checks.hpp"
 #include "neighbours.hpp"
 #include "votes.hpp"
@@ -14,8 +15,6 @@
 namespace {
 
 using gh::ops::NearestMetric;
-
-at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 std::string short_number(double value) {
   char text[32];
@@ -67,7 +66,7 @@ class Knn final : public gh::Evaluator {
                 bank_, "' is none of the training set's ", classes, " classes");
 
     const gh::ops::NearestResult found =
-        weighted_ ? gh::ops::nearest(unit_rows(bank.x), unit_rows(asked.x), k_,
+        weighted_ ? gh::ops::nearest(gh::unit_rows(bank.x), gh::unit_rows(asked.x), k_,
                                      NearestMetric::inner_product)
                   : gh::ops::nearest(bank.x, asked.x, k_, NearestMetric::euclidean);
     const at::Tensor ranked = elect(found.indices, weighted_ ? found.values : at::Tensor(),

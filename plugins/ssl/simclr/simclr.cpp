@@ -1,6 +1,7 @@
 // SimCLR (Chen et al. 2020): two views, NT-Xent over all other samples of the global batch; and
 // with the factor of the focal loss (Lin et al. 2017).
 #include "gh/component.hpp"
+#include "gh/rows.hpp"
 #include "gh/two_view.hpp"
 
 #include <ATen/ops/arange.h>
@@ -11,8 +12,6 @@
 #include <limits>
 
 namespace {
-
-at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 class Simclr : public gh::TwoViewMethod {
  public:
@@ -38,8 +37,8 @@ class Simclr : public gh::TwoViewMethod {
 
  private:
   at::Tensor odds_against(const at::Tensor& z1, const at::Tensor& z2) const {
-    const at::Tensor a = unit_rows(z1);
-    const at::Tensor b = unit_rows(z2);
+    const at::Tensor a = gh::unit_rows(z1);
+    const at::Tensor b = gh::unit_rows(z2);
     const at::Tensor all_a = host().all_gather(a);
     const at::Tensor all_b = host().all_gather(b);
     const int64_t total = all_a.size(0);

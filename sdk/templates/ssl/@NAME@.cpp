@@ -10,6 +10,7 @@
 // For momentum twins, queues or several backward passes override step(), after_update() and
 // visit_state() of gh::SslMethod.
 #include "gh/component.hpp"
+#include "gh/rows.hpp"
 #include "gh/two_view.hpp"
 
 #include <ATen/ops/arange.h>
@@ -19,8 +20,6 @@
 #include <limits>
 
 namespace {
-
-at::Tensor unit_rows(const at::Tensor& x) { return x / x.norm(2, {1}, true).clamp_min(1e-12); }
 
 class @CLASS@ final : public gh::TwoViewMethod {
  public:
@@ -36,8 +35,8 @@ class @CLASS@ final : public gh::TwoViewMethod {
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
-    const at::Tensor a = unit_rows(z1);
-    const at::Tensor b = unit_rows(z2);
+    const at::Tensor a = gh::unit_rows(z1);
+    const at::Tensor b = gh::unit_rows(z2);
     return (a - b).square().sum(1) + weight_ * (uniformity(a) + uniformity(b)) / 2;
   }
 
