@@ -3,7 +3,7 @@
 
 #include "kernel_sets.hpp"
 
-#include <catch2/catch_test_macros.hpp>
+#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
