@@ -135,13 +135,18 @@ ContrastiveScores moved(ContrastiveScores s) {
 
 struct Logits {
   std::vector<double> negatives, positive;  // log Σ exp(s_ij), s_i⁺
+  at::Tensor kept;                          // for the gradient, or undefined
 };
 
 template <class T>
-Logits logits_of(const ContrastiveScores& s) {
-  return {negative_log_sums(s, best_kernels<ContrastiveKernels<T>>()), positive_scores<T>(s)};
+Logits logits_of(const ContrastiveScores& s, bool keep) {
+  Logits out;
+  out.negatives =
+      negative_log_sums(s, best_kernels<ContrastiveKernels<T>>(), keep ? &out.kept : nullptr);
+  out.positive = positive_scores<T>(s);
+  return out;
 }
-Logits logits(const ContrastiveScores& s) {
+Logits logits(const ContrastiveScores& s, [[maybe_unused]] bool keep) {
 #ifdef GH_OPS_CUDA
   if (computed_on_cuda(s)) {
     Logits out;
@@ -149,22 +154,26 @@ Logits logits(const ContrastiveScores& s) {
     return out;
   }
 #endif
-  return s.rows.scalar_type() == at::kFloat ? logits_of<float>(s) : logits_of<double>(s);
+  return s.rows.scalar_type() == at::kFloat ? logits_of<float>(s, keep)
+                                            : logits_of<double>(s, keep);
 }
 
 enum class Of { rows, columns };
 
 template <class T>
-at::Tensor gradient_of(const ContrastiveScores& s, const ContrastiveWeights& w, Of of) {
+at::Tensor gradient_of(const ContrastiveScores& s, const ContrastiveWeights& w,
+                       const at::Tensor& kept, Of of) {
   const auto& kernels = best_kernels<ContrastiveKernels<T>>();
-  return of == Of::rows ? rows_gradient<T>(s, w, kernels) : columns_gradient<T>(s, w, kernels);
+  return of == Of::rows ? rows_gradient<T>(s, w, kernels, kept)
+                        : columns_gradient<T>(s, w, kernels);
 }
-at::Tensor gradient(const ContrastiveScores& s, const ContrastiveWeights& w, Of of) {
+at::Tensor gradient(const ContrastiveScores& s, const ContrastiveWeights& w, const at::Tensor& kept,
+                    Of of) {
 #ifdef GH_OPS_CUDA
   if (computed_on_cuda(s)) return contrastive_gradient_on_cuda(s, w, of == Of::columns);
 #endif
-  return s.rows.scalar_type() == at::kFloat ? gradient_of<float>(s, w, of)
-                                            : gradient_of<double>(s, w, of);
+  return s.rows.scalar_type() == at::kFloat ? gradient_of<float>(s, w, kept, of)
+                                            : gradient_of<double>(s, w, kept, of);
 }
 
 // ---- the loss of a row, in o = log Σ exp(s_ij) − s⁺ = log((1 − p)/p) ----
@@ -209,8 +218,8 @@ struct ContrastiveFunction final : torch::autograd::Function<ContrastiveFunction
   // The tensors that gradients flow to; `scores` has the same, detached.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& rows,
                             const at::Tensor& columns, const at::Tensor& positives,
-                            const ContrastiveScores& scores, double exponent) {
-    const Logits found = logits(moved(scores));
+                            const ContrastiveScores& scores, double exponent, bool keep) {
+    const Logits found = logits(moved(scores), keep);
     std::vector<double> odds(found.positive.size()), losses(odds.size()), slopes(odds.size());
     for (size_t i = 0; i < odds.size(); ++i) {
       odds[i] = found.negatives[i] - found.positive[i];
@@ -218,7 +227,7 @@ struct ContrastiveFunction final : torch::autograd::Function<ContrastiveFunction
       slopes[i] = slope_of(odds[i], exponent);
     }
     context->save_for_backward({rows, columns, positives, numbers(found.negatives), numbers(slopes),
-                                numbers(scores.inverse)});
+                                numbers(scores.inverse), found.kept});
     context->saved_data["positive"] = scores.positive;
     context->saved_data["skipped"] = scores.skipped;
     return numbers(losses).to(rows.options());
@@ -244,9 +253,9 @@ struct ContrastiveFunction final : torch::autograd::Function<ContrastiveFunction
       if (std::isinf(w.log_sum[i]) && w.log_sum[i] < 0) w.log_sum[i] = 0;  // without negatives
     }
     const auto back = [&](const at::Tensor& gradient) { return gradient.to(saved[0].device()); };
-    variable_list out(5);
-    if (context->needs_input_grad(0)) out[0] = back(gradient(s, w, Of::rows));
-    if (context->needs_input_grad(1)) out[1] = back(gradient(s, w, Of::columns));
+    variable_list out(6);
+    if (context->needs_input_grad(0)) out[0] = back(gradient(s, w, saved[6], Of::rows));
+    if (context->needs_input_grad(1)) out[1] = back(gradient(s, w, saved[6], Of::columns));
     if (context->needs_input_grad(2))
       out[2] = saved[0].detach() * -numbers(w.weight).unsqueeze(1).to(saved[0].options());
     return out;
@@ -274,8 +283,10 @@ at::Tensor contrastive_losses(const ContrastiveProblem& problem,
                               const ContrastiveOptions& options) {
   const ContrastiveOptions known = read(options);
   const ContrastiveScores scores = checked(problem, known.temperature);
+  const bool keep = at::GradMode::is_enabled() && problem.rows.requires_grad();
   return ContrastiveFunction::apply(problem.rows, input(problem.columns, problem.rows),
-                                    input(problem.positives, problem.rows), scores, known.exponent);
+                                    input(problem.positives, problem.rows), scores, known.exponent,
+                                    keep);
 }
 
 at::Tensor nt_xent(const at::Tensor& a, const at::Tensor& b, const ContrastiveOptions& options) {

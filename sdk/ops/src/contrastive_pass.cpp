@@ -60,38 +60,59 @@ std::vector<T> padded(const std::vector<double>& values, double fill) {
   return out;
 }
 
+constexpr int64_t kBlockSize = kContrastiveRows * kContrastiveColumns;
+
+// Where the scores of a block are kept: [blocks][blocks of columns][kBlockSize].
+template <class T>
+T* kept_block(const at::Tensor& kept, int64_t block, int64_t first) {
+  return kept.data_ptr<T>() + (block * kept.size(1) + first / kContrastiveColumns) * kBlockSize;
+}
+
 // Products of some blocks of one side's rows with all of the other's. Those of pairs that are no
 // negatives are −∞.
 template <class T>
 class Blocks {
  public:
-  // own_rows: the first side are the problem's rows, otherwise its columns.
+  // own_rows: the first side are the problem's rows, otherwise its columns. `kept`: the products,
+  // or undefined.
   Blocks(const Side<T>& own, const Side<T>& other, bool own_rows, const ContrastiveScores& scores,
-         const ContrastiveKernels<T>& kernels)
-      : own_(own), other_(other), own_rows_(own_rows), scores_(scores), kernels_(kernels) {}
+         const ContrastiveKernels<T>& kernels, const at::Tensor& kept)
+      : own_(own),
+        other_(other),
+        own_rows_(own_rows),
+        scores_(scores),
+        kernels_(kernels),
+        kept_(kept) {}
 
-  // work(first, count, scores) for each block of the other side; scores [kContrastiveRows] rows at
-  // a distance of kContrastiveColumns, of whole vectors.
+  // work(first, count, whole, scores) for each block of the other side: `count` of its rows from
+  // `first` on, `whole` with what fills up vectors; scores [kContrastiveRows] rows at a distance of
+  // kContrastiveColumns.
   template <class Work>
   void each(int64_t block, T* room, Work work) const {
-    const int64_t begin = block * kContrastiveRows;
     for (int64_t first = 0; first < other_.count; first += kContrastiveColumns) {
       const int64_t count = std::min(kContrastiveColumns, other_.count - first);
       const int64_t whole = up_to(count, kernels_.lanes);
-      for (int64_t at = 0; at < whole; at += kernels_.panel)
-        kernels_.multiply({own_.row(begin), own_.step, other_.panel(first + at), kernels_.panel,
-                           own_.width, std::min(kernels_.panel, whole - at), room + at,
-                           kContrastiveColumns, false});
-      leave_out(begin, first, count, room);
-      for (int64_t r = 0; r < kContrastiveRows; ++r)
-        std::fill(room + r * kContrastiveColumns + count, room + r * kContrastiveColumns + whole,
-                  kNone);
+      if (kept_.defined())
+        std::copy_n(kept_block<T>(kept_, block, first), kBlockSize, room);
+      else
+        make(block * kContrastiveRows, first, count, whole, room);
       work(first, count, whole, room);
     }
   }
 
  private:
   static constexpr T kNone = -std::numeric_limits<T>::infinity();
+
+  void make(int64_t begin, int64_t first, int64_t count, int64_t whole, T* room) const {
+    for (int64_t at = 0; at < whole; at += kernels_.panel)
+      kernels_.multiply({own_.row(begin), own_.step, other_.panel(first + at), kernels_.panel,
+                         own_.width, std::min(kernels_.panel, whole - at), room + at,
+                         kContrastiveColumns, false});
+    leave_out(begin, first, count, room);
+    for (int64_t r = 0; r < kContrastiveRows; ++r)
+      std::fill(room + r * kContrastiveColumns + count, room + r * kContrastiveColumns + whole,
+                kNone);
+  }
 
   void leave_out(int64_t begin, int64_t first, int64_t count, T* room) const {
     const int64_t rows_at = own_rows_ ? begin : first;
@@ -114,6 +135,7 @@ class Blocks {
   bool own_rows_;
   const ContrastiveScores& scores_;
   const ContrastiveKernels<T>& kernels_;
+  const at::Tensor& kept_;
 };
 
 // run(block, room), in parallel, with room for a block's scores.
@@ -169,8 +191,8 @@ struct Padded {
 
 template <class T>
 at::Tensor accumulate(const Accumulation<T>& sums, bool own_rows, const ContrastiveScores& s,
-                      const ContrastiveKernels<T>& kernels) {
-  const Blocks<T> blocks(sums.own, sums.other, own_rows, s, kernels);
+                      const ContrastiveKernels<T>& kernels, const at::Tensor& kept) {
+  const Blocks<T> blocks(sums.own, sums.other, own_rows, s, kernels, kept);
   const at::Tensor out =
       at::zeros({sums.own.blocks() * kContrastiveRows, sums.own.step}, s.rows.options());
   for_blocks<T>(sums.own.blocks(), s.rows.options(), [&](int64_t block, T* room) {
@@ -184,11 +206,17 @@ at::Tensor accumulate(const Accumulation<T>& sums, bool own_rows, const Contrast
 
 template <class T>
 std::vector<double> negative_log_sums(const ContrastiveScores& s,
-                                      const ContrastiveKernels<T>& kernels) {
+                                      const ContrastiveKernels<T>& kernels, at::Tensor* kept) {
   const Side<T> rows(s.rows, kernels);
   Side<T> columns(s.all(), kernels);
   columns.pack(kernels.panel);
-  const Blocks<T> blocks(rows, columns, true, s, kernels);
+  const at::Tensor none;
+  const Blocks<T> blocks(rows, columns, true, s, kernels, none);
+  if (rows.count * columns.count > kContrastiveKept) kept = nullptr;
+  if (kept)
+    *kept = at::empty({rows.blocks(),
+                       up_to(columns.count, kContrastiveColumns) / kContrastiveColumns, kBlockSize},
+                      s.rows.options());
   const std::vector<T> inverse = padded<T>(s.inverse, 1);
   std::vector<double> out(rows.blocks() * kContrastiveRows);
   for_blocks<T>(rows.blocks(), s.rows.options(), [&](int64_t block, T* room) {
@@ -196,7 +224,8 @@ std::vector<double> negative_log_sums(const ContrastiveScores& s,
     T largest[kContrastiveRows];
     double sums[kContrastiveRows] = {};
     std::fill_n(largest, kContrastiveRows, -std::numeric_limits<T>::infinity());
-    blocks.each(block, room, [&](int64_t, int64_t, int64_t whole, T* scores) {
+    blocks.each(block, room, [&](int64_t first, int64_t, int64_t whole, T* scores) {
+      if (kept) std::copy_n(scores, kBlockSize, kept_block<T>(*kept, block, first));
       kernels.log_sums(scores, whole, kContrastiveColumns, inverse.data() + begin, largest, sums);
     });
     for (int64_t r = 0; r < kContrastiveRows; ++r)
@@ -223,14 +252,14 @@ std::vector<double> positive_scores(const ContrastiveScores& s) {
 
 template <class T>
 at::Tensor rows_gradient(const ContrastiveScores& s, const ContrastiveWeights& weights,
-                         const ContrastiveKernels<T>& kernels) {
+                         const ContrastiveKernels<T>& kernels, const at::Tensor& kept) {
   const Side<T> rows(s.rows, kernels);
   Side<T> columns(s.all(), kernels);
-  columns.pack(kernels.panel);
+  if (!kept.defined()) columns.pack(kernels.panel);
   const Padded<T> of_rows(s, weights);
   const at::Tensor out = accumulate<T>(
       {rows, columns, of_rows.side(), s.among_rows() ? of_rows.side() : ContrastiveSide<T>{}}, true,
-      s, kernels);
+      s, kernels, kept);
   ops::parallel_indices(rows.count, [&](int64_t i) {
     double w = weights.weight[i];
     if (s.among_rows()) w += weights.weight[s.positive[i]];
@@ -249,7 +278,7 @@ at::Tensor columns_gradient(const ContrastiveScores& s, const ContrastiveWeights
   rows.pack(kernels.panel);
   const Padded<T> of_rows(s, weights);
   const at::Tensor out =
-      accumulate<T>({columns, rows, ContrastiveSide<T>{}, of_rows.side()}, false, s, kernels);
+      accumulate<T>({columns, rows, ContrastiveSide<T>{}, of_rows.side()}, false, s, kernels, {});
   // One after the other: a column may be the positive of several rows.
   for (size_t i = 0; i < s.positive.size(); ++i) {
     const T* const from = rows.row(static_cast<int64_t>(i));
@@ -259,13 +288,13 @@ at::Tensor columns_gradient(const ContrastiveScores& s, const ContrastiveWeights
   return out;
 }
 
-#define GH_CONTRASTIVE(T)                                                                   \
-  template std::vector<double> negative_log_sums(const ContrastiveScores&,                  \
-                                                 const ContrastiveKernels<T>&);             \
-  template std::vector<double> positive_scores<T>(const ContrastiveScores&);                \
-  template at::Tensor rows_gradient(const ContrastiveScores&, const ContrastiveWeights&,    \
-                                    const ContrastiveKernels<T>&);                          \
-  template at::Tensor columns_gradient(const ContrastiveScores&, const ContrastiveWeights&, \
+#define GH_CONTRASTIVE(T)                                                                    \
+  template std::vector<double> negative_log_sums(const ContrastiveScores&,                   \
+                                                 const ContrastiveKernels<T>&, at::Tensor*); \
+  template std::vector<double> positive_scores<T>(const ContrastiveScores&);                 \
+  template at::Tensor rows_gradient(const ContrastiveScores&, const ContrastiveWeights&,     \
+                                    const ContrastiveKernels<T>&, const at::Tensor&);        \
+  template at::Tensor columns_gradient(const ContrastiveScores&, const ContrastiveWeights&,  \
                                        const ContrastiveKernels<T>&);
 GH_CONTRASTIVE(float)
 GH_CONTRASTIVE(double)

@@ -30,18 +30,25 @@ struct ContrastiveWeights {
   std::vector<double> weight, log_sum;  // [n]
 };
 
-// log Σ exp(s_ij) over each row's negatives; −∞ without one.
+// Up to so many scores are kept for the gradient of the rows, whatever the batch: making them again
+// would be a third of the work.
+inline constexpr int64_t kContrastiveKept = 1 << 20;
+
+// log Σ exp(s_ij) over each row's negatives; −∞ without one. `kept`: null, or what becomes the
+// scores in blocks where there are few enough.
 template <class T>
 std::vector<double> negative_log_sums(const ContrastiveScores& scores,
-                                      const ContrastiveKernels<T>& kernels);
+                                      const ContrastiveKernels<T>& kernels,
+                                      at::Tensor* kept = nullptr);
 // s_i⁺
 template <class T>
 std::vector<double> positive_scores(const ContrastiveScores& scores);
 
-// Gradients of rows, [n, d], and of columns, [m, d]; among rows the former is all.
+// Gradients of rows, [n, d], and of columns, [m, d]; among rows the former is all. `kept`: what
+// negative_log_sums() kept, undefined if nothing.
 template <class T>
 at::Tensor rows_gradient(const ContrastiveScores& scores, const ContrastiveWeights& weights,
-                         const ContrastiveKernels<T>& kernels);
+                         const ContrastiveKernels<T>& kernels, const at::Tensor& kept = {});
 template <class T>
 at::Tensor columns_gradient(const ContrastiveScores& scores, const ContrastiveWeights& weights,
                             const ContrastiveKernels<T>& kernels);

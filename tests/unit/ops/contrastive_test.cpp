@@ -215,6 +215,29 @@ TEST_CASE("contrastive: every set of kernels says the same") {
   check_sets<double>(1e-14);
 }
 
+TEST_CASE("contrastive: few scores are kept, and change no bit; many are not") {
+  gh::ContrastiveScores s;
+  s.rows = points(70, 9, 1, at::kFloat);
+  s.columns = points(500, 9, 2, at::kFloat);
+  gh::ContrastiveWeights w;
+  for (int64_t i = 0; i < 70; ++i) {
+    s.positive.push_back(i);
+    s.inverse.push_back(3);
+    w.weight.push_back(1 + static_cast<double>(i));
+  }
+  const auto& kernels = gh::best_kernels<gh::ContrastiveKernels<float>>();
+  at::Tensor kept;
+  w.log_sum = negative_log_sums<float>(s, kernels, &kept);
+  REQUIRE(kept.defined());
+  CHECK(rows_gradient<float>(s, w, kernels, kept).equal(rows_gradient<float>(s, w, kernels)));
+
+  s.columns = points(gh::kContrastiveKept / 70 + 1, 1, 2, at::kFloat);
+  s.rows = points(70, 1, 1, at::kFloat);
+  at::Tensor many;
+  negative_log_sums<float>(s, kernels, &many);
+  CHECK(!many.defined());
+}
+
 TEST_CASE("contrastive: gradients are those of finite differences") {
   for (const Kind& kind : kinds())
     for (const double exponent : {0.0, 0.5, 2.0}) {
