@@ -15,7 +15,7 @@ import argparse
 import ctypes
 import json
 import os
-import resource
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -84,10 +84,10 @@ def compare(torch, operator, z1, z2):
                 sys.exit("the results differ, so nothing is measured")
 
 
-def seconds(work):
-    began = time.perf_counter()
+def seconds(work, clock=time.perf_counter):
+    began = clock()
     work()
-    return time.perf_counter() - began
+    return clock() - began
 
 
 def measure(given):
@@ -99,9 +99,10 @@ def measure(given):
           f"load average {os.getloadavg()[0]:.2f}")
     compare(torch, operator, z1, z2)
     mask = mask_of(torch, given.samples)
-    times = in_turn(given.rounds, given.pause, ours=lambda _: seconds(lambda: operator.step(z1, z2)),
-                    peer=lambda _: seconds(lambda: published(torch, z1, z2)),
-                    masked=lambda _: seconds(lambda: published(torch, z1, z2, mask=mask)))
+    clock = time.process_time if given.cpu else time.perf_counter
+    times = in_turn(given.rounds, given.pause, ours=lambda _: seconds(lambda: operator.step(z1, z2), clock),
+                    peer=lambda _: seconds(lambda: published(torch, z1, z2), clock),
+                    masked=lambda _: seconds(lambda: published(torch, z1, z2, mask=mask), clock))
     ratios = {}
     for name, said in (("peer", "as published"), ("masked", "with the mask for nothing")):
         rounds = sorted(theirs / own for own, theirs in zip(times["ours"], times[name]))
@@ -113,17 +114,23 @@ def measure(given):
     return ratios["peer"] >= BAR
 
 
+def status(name):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name + ":")) / 1024
+
+
 def peak(side, samples, width):
-    """MB that one step adds to the peak of a fresh process."""
+    """Prints the MB that one step adds to the peak of a fresh process."""
     operator = Operator()
     torch = operator.torch
     z1, z2 = views(torch, samples, width)
     small = views(torch, 32, width)
     step = operator.step if side == "ours" else lambda a, b: published(torch, a, b)
     step(*small)  # code, threads and pools of memory
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak begins here, not while torch was imported
+    before = status("VmRSS")
     step(z1, z2)
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    print(json.dumps(status("VmHWM") - before))
 
 
 def memory(given):
@@ -134,7 +141,8 @@ def memory(given):
             if side == "theirs" and samples > given.largest_peer:
                 found.append("–")
                 continue
-            done = subprocess.run([sys.executable, __file__, "--peak", side, str(samples), str(given.width)], capture_output=True, text=True)
+            command = [sys.executable, __file__, "--peak", side, str(samples), str(given.width)]
+            done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 sys.exit(f"{side} with {samples} samples failed:\n{done.stderr}")
             found.append(f"{json.loads(done.stdout):.0f}")
@@ -147,6 +155,7 @@ def main():
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--cpu", action="store_true", help="seconds of the processor, for one thread on a machine that others use")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between steps")
     parser.add_argument("--memory", action="store_true", help="peak memory, too")
     parser.add_argument("--largest-peer", type=int, default=4096, help="samples up to which the peer's memory is shown (default: 4096)")

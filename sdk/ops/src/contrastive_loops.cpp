@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const ContrastiveKernels<float>* compiled_kernels<ContrastiveKernels<float>, kThisSet>() {
-  return if_compiled(kContrastiveLoops<float>);
-}
-template <>
-const ContrastiveKernels<double>* compiled_kernels<ContrastiveKernels<double>, kThisSet>() {
-  return if_compiled(kContrastiveLoops<double>);
-}
+GH_COMPILED_KERNELS(ContrastiveKernels<float>, kContrastiveLoops<float>)
+GH_COMPILED_KERNELS(ContrastiveKernels<double>, kContrastiveLoops<double>)
 
 }  // namespace v1
 }  // namespace gh

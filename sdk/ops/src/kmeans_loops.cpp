@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const KMeansKernels<float>* compiled_kernels<KMeansKernels<float>, kThisSet>() {
-  return if_compiled(kKMeansLoops<float>);
-}
-template <>
-const KMeansKernels<double>* compiled_kernels<KMeansKernels<double>, kThisSet>() {
-  return if_compiled(kKMeansLoops<double>);
-}
+GH_COMPILED_KERNELS(KMeansKernels<float>, kKMeansLoops<float>)
+GH_COMPILED_KERNELS(KMeansKernels<double>, kKMeansLoops<double>)
 
 }  // namespace v1
 }  // namespace gh

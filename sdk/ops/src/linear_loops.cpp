@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const LinearKernels<float>* compiled_kernels<LinearKernels<float>, kThisSet>() {
-  return if_compiled(kLinearLoops<float>);
-}
-template <>
-const LinearKernels<double>* compiled_kernels<LinearKernels<double>, kThisSet>() {
-  return if_compiled(kLinearLoops<double>);
-}
+GH_COMPILED_KERNELS(LinearKernels<float>, kLinearLoops<float>)
+GH_COMPILED_KERNELS(LinearKernels<double>, kLinearLoops<double>)
 
 }  // namespace v1
 }  // namespace gh

@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const NearestKernels<float>* compiled_kernels<NearestKernels<float>, kThisSet>() {
-  return if_compiled(kNearestLoops<ImageOf<kThisSet>, float>);
-}
-template <>
-const NearestKernels<double>* compiled_kernels<NearestKernels<double>, kThisSet>() {
-  return if_compiled(kNearestLoops<ImageOf<kThisSet>, double>);
-}
+GH_COMPILED_KERNELS(NearestKernels<float>, kNearestLoops<ImageOf<kThisSet>, float>)
+GH_COMPILED_KERNELS(NearestKernels<double>, kNearestLoops<ImageOf<kThisSet>, double>)
 
 }  // namespace v1
 }  // namespace gh

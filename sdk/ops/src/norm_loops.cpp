@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const NormKernels<float>* compiled_kernels<NormKernels<float>, kThisSet>() {
-  return if_compiled(kNormLoops<float>);
-}
-template <>
-const NormKernels<double>* compiled_kernels<NormKernels<double>, kThisSet>() {
-  return if_compiled(kNormLoops<double>);
-}
+GH_COMPILED_KERNELS(NormKernels<float>, kNormLoops<float>)
+GH_COMPILED_KERNELS(NormKernels<double>, kNormLoops<double>)
 
 }  // namespace v1
 }  // namespace gh

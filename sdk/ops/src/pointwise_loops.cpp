@@ -1,21 +1,19 @@
-// Compiled once for each set of kernels; intrinsics need at least AVX2.
-#if defined(__AVX2__) && defined(__FMA__)
-#include "pointwise_loops.hpp"
-#else
+// Compiled once for each set of kernels.
 #include "pointwise_kernels.hpp"
+#include "vectors.hpp"
+
+#if defined(__AVX2__)
+#include "pointwise_loops.hpp"
 #endif
 
 namespace gh {
 inline namespace v1 {
 
-template <>
-const PointwiseKernels* compiled_kernels<PointwiseKernels, KernelSet::GH_KERNEL_SET>() {
-#if defined(__AVX2__) && defined(__FMA__)
-  return if_compiled(kPointwiseLoops);
+#if defined(__AVX2__)
+GH_COMPILED_KERNELS(PointwiseKernels, kPointwiseLoops)
 #else
-  return nullptr;
+GH_NO_KERNELS(PointwiseKernels)
 #endif
-}
 
 }  // namespace v1
 }  // namespace gh

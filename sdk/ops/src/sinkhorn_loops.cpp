@@ -4,14 +4,8 @@
 namespace gh {
 inline namespace v1 {
 
-template <>
-const SinkhornKernels<float>* compiled_kernels<SinkhornKernels<float>, kThisSet>() {
-  return if_compiled(kSinkhornLoops<float>);
-}
-template <>
-const SinkhornKernels<double>* compiled_kernels<SinkhornKernels<double>, kThisSet>() {
-  return if_compiled(kSinkhornLoops<double>);
-}
+GH_COMPILED_KERNELS(SinkhornKernels<float>, kSinkhornLoops<float>)
+GH_COMPILED_KERNELS(SinkhornKernels<double>, kSinkhornLoops<double>)
 
 }  // namespace v1
 }  // namespace gh

@@ -36,10 +36,18 @@ constexpr KernelSet kInstructions = KernelSet::avx2;
 constexpr KernelSet kInstructions = KernelSet::portable;
 #endif
 constexpr KernelSet kThisSet = KernelSet::GH_KERNEL_SET;
-template <class Kernels>
-const Kernels* if_compiled(const Kernels& kernels) {
-  return kInstructions >= kThisSet ? &kernels : nullptr;
-}
+// In namespace gh::v1 of a source that is compiled for each set: what it has of a family.
+#define GH_COMPILED_KERNELS(Kernels, ...)                        \
+  template <>                                                    \
+  const Kernels* compiled_kernels<Kernels, kThisSet>() {         \
+    return kInstructions >= kThisSet ? &(__VA_ARGS__) : nullptr; \
+  }
+// The same where the loops cannot be compiled.
+#define GH_NO_KERNELS(Kernels)                           \
+  template <>                                            \
+  const Kernels* compiled_kernels<Kernels, kThisSet>() { \
+    return nullptr;                                      \
+  }
 
 template <int kBytes>
 struct IntegerOf {

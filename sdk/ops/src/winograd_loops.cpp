@@ -1,21 +1,19 @@
-// Compiled once for each set of kernels; intrinsics need at least AVX2.
-#if defined(__AVX2__) && defined(__FMA__)
-#include "winograd_loops.hpp"
-#else
+// Compiled once for each set of kernels.
+#include "vectors.hpp"
 #include "winograd_kernels.hpp"
+
+#if defined(__AVX2__)
+#include "winograd_loops.hpp"
 #endif
 
 namespace gh {
 inline namespace v1 {
 
-template <>
-const WinogradFamily* compiled_kernels<WinogradFamily, KernelSet::GH_KERNEL_SET>() {
-#if defined(__AVX2__) && defined(__FMA__)
-  return if_compiled(kWinogradLoops);
+#if defined(__AVX2__)
+GH_COMPILED_KERNELS(WinogradFamily, kWinogradLoops)
 #else
-  return nullptr;
+GH_NO_KERNELS(WinogradFamily)
 #endif
-}
 
 }  // namespace v1
 }  // namespace gh
