@@ -232,81 +232,115 @@ struct WeightGradient {
   // through block by block. What it needs of both sides it transforms itself: shared between cores,
   // the transformed would cost more. Shares have sums of their own, added up in order; they are for
   // few channels, where dividing pairs among threads would transform everything again and again.
-  void run(const float* x, const float* dy, float* dw, int64_t shares, int64_t strips_each) const {
-    const int64_t share = cut(cut(strips(), strips_each), shares) * strips_each;
-    shares = cut(strips(), share);
-    int64_t rows = std::min<int64_t>(gradients.panels(), 8);
-    int64_t columns = std::min<int64_t>(data.panels(), 8);
-    const auto groups = [&] { return cut(gradients.panels(), rows) * cut(data.panels(), columns); };
-    while (shares * groups() < threads && rows * columns > 1) {
-      int64_t& side = rows >= columns ? rows : columns;
+  struct Plan {
+    int64_t shares, share;   // how many, strips of each
+    int64_t strips;          // of a block
+    int64_t rows, columns;   // panels of a group
+    int64_t across, groups;  // groups beside each other, all
+    Block data, gradients;   // of a block
+    // Sums of a group: [frequency][row][phase][column]
+    int64_t sum_phase, sum_row, sum_frequency, group_sums;
+  };
+  Plan plan(int64_t shares, int64_t strips_each) const {
+    Plan p{};
+    p.strips = strips_each;
+    p.share = cut(cut(strips(), strips_each), shares) * strips_each;
+    p.shares = cut(strips(), p.share);
+    p.rows = std::min<int64_t>(gradients.panels(), 8);
+    p.columns = std::min<int64_t>(data.panels(), 8);
+    const auto groups = [&] {
+      return cut(gradients.panels(), p.rows) * cut(data.panels(), p.columns);
+    };
+    while (p.shares * groups() < threads && p.rows * p.columns > 1) {
+      int64_t& side = p.rows >= p.columns ? p.rows : p.columns;
       side = cut(side, 2);
     }
-    const int64_t phases = kernels.phases;
-    const Block v{phases, columns, strips_each * tiles(), frequencies()};
-    const Block z{1, rows, strips_each * tiles(), frequencies()};
-    // [frequency][row][phase][column]
-    const int64_t sum_phase = columns * kBlock, sum_row = phases * sum_phase,
-                  sum_frequency = rows * sum_row, group_sums = frequencies() * sum_frequency;
-    const at::Tensor kept = room(shares > 1 ? shares * groups() * group_sums : 0);
-    const Rooms rooms(
-        threads, v.floats() + z.floats() + kernels.room(tiles()) + (shares > 1 ? 0 : group_sums));
-    const auto work = [&](int64_t piece, int64_t worker) {
-      float* const vs = rooms.of(worker);
-      float* const zs = vs + v.floats();
-      float* const rest = zs + z.floats();
+    p.across = cut(data.panels(), p.columns);
+    p.groups = groups();
+    p.data = {kernels.phases, p.columns, strips_each * tiles(), frequencies()};
+    p.gradients = {1, p.rows, strips_each * tiles(), frequencies()};
+    p.sum_phase = p.columns * kBlock;
+    p.sum_row = kernels.phases * p.sum_phase;
+    p.sum_frequency = p.rows * p.sum_row;
+    p.group_sums = frequencies() * p.sum_frequency;
+    return p;
+  }
+
+  void run(const float* x, const float* dy, float* dw, int64_t shares, int64_t strips_each) const {
+    const Plan p = plan(shares, strips_each);
+    const bool keep = p.shares > 1;
+    const at::Tensor kept = room(keep ? p.shares * p.groups * p.group_sums : 0);
+    const Rooms rooms(threads, p.data.floats() + p.gradients.floats() + kernels.room(tiles()) +
+                                   (keep ? 0 : p.group_sums));
+    ops::parallel_pieces(p.shares * p.groups, threads, [&](int64_t piece, int64_t worker) {
+      float* const own = rooms.of(worker);
       float* const sums =
-          shares > 1 ? start(kept) + piece * group_sums : rest + kernels.room(tiles());
-      const int64_t group = piece % groups();
-      const int64_t row = group / cut(data.panels(), columns) * rows;
-      const int64_t column = group % cut(data.panels(), columns) * columns;
-      const int64_t height = std::min(rows, gradients.panels() - row);
-      const int64_t width = std::min(columns, data.panels() - column);
-      const int64_t begin = piece / groups() * share, end = std::min(strips(), begin + share);
-      for (int64_t first = begin; first < end; first += strips_each) {
-        const int64_t last = std::min(end, first + strips_each);
-        for (int64_t s = first; s < last; ++s) {
-          const int64_t tile = (s - first) * tiles();
-          for (int64_t p = 0; p < width; ++p)
-            kernels.data_in(data.strip(x, s, column + p), v.at(vs, p, tile), rest);
-          for (int64_t p = 0; p < height; ++p)
-            kernels.gradient_tiles(gradients.strip(dy, s, row + p), z.at(zs, p, tile), rest);
-        }
-        for (int64_t f = 0; f < frequencies(); ++f)
-          for (int64_t k = 0; k < height; ++k)
-            for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase)
-              kernels.outer_product(
-                  {.gradients = z.slab(zs, f, k),
-                   .data = v.slab(vs, f, phase * columns),
-                   .panel = v.tiles * kPanel,
-                   .sums = sums + f * sum_frequency + k * sum_row + phase * sum_phase,
-                   .tiles = (last - first) * tiles(),
-                   .panels = width,
-                   .add = first > begin});
-      }
-      if (shares > 1) return;
+          keep ? start(kept) + piece * p.group_sums
+               : own + p.data.floats() + p.gradients.floats() + kernels.room(tiles());
+      const int64_t group = piece % p.groups;
+      const int64_t row = group / p.across * p.rows, column = group % p.across * p.columns;
+      const int64_t height = std::min(p.rows, gradients.panels() - row);
+      const int64_t width = std::min(p.columns, data.panels() - column);
+      const int64_t begin = piece / p.groups * p.share, end = std::min(strips(), begin + p.share);
+      for (int64_t first = begin; first < end; first += p.strips)
+        add_strips(p, x, dy, {first, std::min(end - first, p.strips)}, {row, height},
+                   {column, width}, first > begin, own, sums);
+      if (keep) return;
       for (int64_t k = 0; k < height; ++k)
         for (int64_t c = 0; c < width; ++c)
-          finish(sums + k * sum_row + c * kBlock, sum_frequency, sum_phase, row + k, column + c,
-                 dw);
-    };
-    ops::parallel_pieces(shares * groups(), threads, work);
-    if (shares == 1) return;
+          finish(sums + k * p.sum_row + c * kBlock, p.sum_frequency, p.sum_phase, row + k,
+                 column + c, dw);
+    });
+    if (keep) add_shares(p, start(kept), dw);
+  }
+
+  struct Range {
+    int64_t first, count;
+  };
+  // What a block of strips adds to the sums of a group; `add`: to what is there.
+  void add_strips(const Plan& p, const float* x, const float* dy, Range block, Range rows,
+                  Range columns, bool add, float* own, float* sums) const {
+    float* const vs = own;
+    float* const zs = vs + p.data.floats();
+    float* const rest = zs + p.gradients.floats();
+    const int64_t first = block.first, end = first + block.count;
+    for (int64_t s = first; s < end; ++s) {
+      const int64_t tile = (s - first) * tiles();
+      for (int64_t i = 0; i < columns.count; ++i)
+        kernels.data_in(data.strip(x, s, columns.first + i), p.data.at(vs, i, tile), rest);
+      for (int64_t i = 0; i < rows.count; ++i)
+        kernels.gradient_tiles(gradients.strip(dy, s, rows.first + i), p.gradients.at(zs, i, tile),
+                               rest);
+    }
+    for (int64_t f = 0; f < frequencies(); ++f)
+      for (int64_t k = 0; k < rows.count; ++k)
+        for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase)
+          kernels.outer_product(
+              {.gradients = p.gradients.slab(zs, f, k),
+               .data = p.data.slab(vs, f, phase * p.columns),
+               .panel = p.data.tiles * kPanel,
+               .sums = sums + f * p.sum_frequency + k * p.sum_row + phase * p.sum_phase,
+               .tiles = (end - first) * tiles(),
+               .panels = columns.count,
+               .add = add});
+  }
+
+  void add_shares(const Plan& p, const float* kept, float* dw) const {
     ops::parallel_indices(blocks(), [&](int64_t block) {
       const int64_t k = block / data.panels(), c = block % data.panels();
-      const int64_t group = k / rows * cut(data.panels(), columns) + c / columns;
-      const int64_t place = k % rows * sum_row + c % columns * kBlock;
+      const int64_t group = k / p.rows * p.across + c / p.columns;
+      const int64_t place = k % p.rows * p.sum_row + c % p.columns * kBlock;
       std::vector<float> whole(sum_floats());
-      for (int64_t i = 0; i < shares; ++i) {
-        const float* const sums = start(kept) + (i * groups() + group) * group_sums + place;
+      for (int64_t i = 0; i < p.shares; ++i) {
+        const float* const sums = kept + (i * p.groups + group) * p.group_sums + place;
         for (int64_t f = 0; f < frequencies(); ++f)
           for (int64_t phase = 0; phase < kernels.phases_at(f); ++phase) {
-            const float* const part = sums + f * sum_frequency + phase * sum_phase;
-            float* const sum = whole.data() + (f * phases + phase) * kBlock;
+            const float* const part = sums + f * p.sum_frequency + phase * p.sum_phase;
+            float* const sum = whole.data() + (f * kernels.phases + phase) * kBlock;
             for (int64_t j = 0; j < kBlock; ++j) sum[j] += part[j];
           }
       }
-      finish(whole.data(), phases * kBlock, kBlock, k, c, dw);
+      finish(whole.data(), kernels.phases * kBlock, kBlock, k, c, dw);
     });
   }
 };
