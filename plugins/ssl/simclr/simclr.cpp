@@ -1,47 +1,83 @@
-// SimCLR (Chen et al. 2020): two views, NT-Xent over all other samples of the global batch; and
-// with the factor of the focal loss (Lin et al. 2017).
+// SimCLR (Chen et al. 2020): two views, NT-Xent over all other samples of the global batch; with
+// the factor of the focal loss (Lin et al. 2017); and with a temperature that swings (TS, Kukleva
+// et al. 2023).
 #include "gh/component.hpp"
-#include "gh/ops/contrastive.hpp"
-#include "gh/rows.hpp"
+#include "gh/parts/contrastive.hpp"
+#include "gh/parts/rows.hpp"
+#include "gh/schedule.hpp"
 #include "gh/two_view.hpp"
+
+#include <ATen/ops/log_sigmoid.h>
 
 namespace {
 
+using gh::parts::unit_rows;
+
 class Simclr : public gh::TwoViewMethod {
  public:
-  explicit Simclr(const gh::Params& params, double exponent = 0)
-      : TwoViewMethod(params),
-        options_{.temperature = params.real("temperature"), .exponent = exponent} {}
+  explicit Simclr(const gh::Params& params) : Simclr(params, params.real("temperature")) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     TwoViewMethod::check(facts, out);
-    if (facts.batch / facts.accumulate < 2)
-      out.add(".train.batch",
-              "NT-Xent needs negatives: at least 2 samples a step, and in each part of one "
-              "(train.accumulate)");
+    gh::parts::require_two_samples(facts, out, "NT-Xent needs negatives");
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) final {
-    const at::Tensor a = points(z1), b = points(z2);
-    const gh::RunFacts& facts = host().facts();
-    if (facts.world == 1) return gh::ops::nt_xent(a, b, options_);
-    return gh::ops::nt_xent(a, b, host().all_gather(a), host().all_gather(b),
-                            facts.rank * a.size(0), options_);
+    const at::Tensor odds =
+        gh::parts::nt_xent_odds(host(), unit_rows(z1), unit_rows(z2), temperature_);
+    return anchor_losses(odds).view({2, z1.size(0)}).mean(0);
   }
+
+ protected:
+  Simclr(const gh::Params& params, double temperature)
+      : TwoViewMethod(params), temperature_(temperature) {}
+  void set_temperature(double temperature) { temperature_ = temperature; }
+
+  // Of log((1 − p)/p), [2B].
+  virtual at::Tensor anchor_losses(const at::Tensor& odds) const { return -at::log_sigmoid(-odds); }
 
  private:
-  // Autocast's short numbers are too coarse for odds.
-  static at::Tensor points(const at::Tensor& z) {
-    return gh::unit_rows(z.scalar_type() == at::kDouble ? z : z.to(at::kFloat));
-  }
-
-  gh::ops::ContrastiveOptions options_;
+  double temperature_;
 };
 
 // −(1 − p)^exponent · log p; the gradient passes through the factor, too.
 class Focal final : public Simclr {
  public:
-  explicit Focal(const gh::Params& params) : Simclr(params, params.real("exponent")) {}
+  explicit Focal(const gh::Params& params) : Simclr(params), exponent_(params.real("exponent")) {}
+
+ private:
+  at::Tensor anchor_losses(const at::Tensor& odds) const override {
+    return (exponent_ * at::log_sigmoid(odds)).exp() * Simclr::anchor_losses(odds);
+  }
+
+  double exponent_;
+};
+
+// One temperature an epoch, for positives and negatives alike. A function of the epoch, which
+// counts from 1: nothing to remember.
+class TemperatureSchedule final : public Simclr {
+ public:
+  explicit TemperatureSchedule(const gh::Params& params)
+      : Simclr(params, params.real("temperature_max")),
+        low_(params.real("temperature_min")),
+        high_(params.real("temperature_max")),
+        period_(params.real("period")) {}
+
+  static void validate(const gh::Params& params, gh::Complaints& out) {
+    if (params.real("temperature_min") > params.real("temperature_max"))
+      out.add("temperature_min", "must not be above temperature_max");
+  }
+
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    const double epoch = static_cast<double>(host().progress().epoch) + 1;
+    const double temperature = gh::cosine_temperature(low_, high_, epoch, period_ / 2);
+    set_temperature(temperature);
+    host().log("temperature", temperature);
+    TwoViewMethod::step(batch, step);
+  }
+
+ private:
+  double low_, high_, period_;
 };
 
 #define NT_XENT_PARAMS \
@@ -52,17 +88,25 @@ constexpr gh::Param kFocalParams[] = {
     gh::real("exponent", "2.0", "exponent of the factor 1 - p").at_least(0),
     NT_XENT_PARAMS,
 };
+constexpr gh::Param kTsParams[] = {
+    gh::real("temperature_min", "0.1", "at half a period: samples are told apart").above(0),
+    gh::real("temperature_max", "1.0", "at the start: groups form").above(0),
+    gh::real("period", "400.0", "of the cosine between the two").above(0).in("epochs"),
+    GH_PROJECTOR_PARAMS,
+};
 
 constexpr gh::Component kComponents[] = {
     gh::describe<Simclr>("simclr", "SimCLR: NT-Xent between two views of each sample",
                          kSimclrParams),
     gh::describe<Focal>(
         "focal", "SimCLR with the focal loss: anchors already told apart count less", kFocalParams),
+    gh::describe<TemperatureSchedule>("ts", "SimCLR with a temperature that swings by epochs",
+                                      kTsParams),
 };
 
 }  // namespace
 
 GH_PLUGIN(kComponents, .license = "MIT", .authors = "the ghhost authors",
           .doc =
-              "SimCLR (Chen et al., ICML 2020), the base method of Geometric Harmonization, and "
-              "its focal form")
+              "SimCLR (Chen et al., ICML 2020), the base method of Geometric Harmonization, its "
+              "focal form, and temperature schedules")

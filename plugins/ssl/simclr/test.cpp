@@ -1,10 +1,12 @@
 #include "plugins/fake_host.hpp"
+#include "support/method_trial.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/vectors.hpp"
 
 #include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -14,28 +16,6 @@ namespace {
 
 using namespace gh;
 
-// Embeddings are the views themselves, so a test can feed them and read their gradients.
-class Identity final : public Encoder {
- public:
-  explicit Identity(int64_t width) : width_(width) {}
-  at::Tensor forward(const at::Tensor& x) override { return x; }
-  int64_t features() const override { return width_; }
-
- private:
-  int64_t width_;
-};
-
-class IdentityHost final : public host::FakeHost {
- public:
-  explicit IdentityHost(RunFacts facts) : FakeHost(facts), width_(facts.view_shapes.at(0).at(0)) {}
-  std::shared_ptr<Encoder> make_backbone(std::string_view, LayerFactory*) override {
-    return std::make_shared<Identity>(width_);
-  }
-
- private:
-  int64_t width_;
-};
-
 struct Outcome {
   double loss;
   at::Tensor dz1, dz2;
@@ -43,23 +23,11 @@ struct Outcome {
 
 // `id` is simclr or focal, `toml` its parameters.
 Outcome run(const std::string& id, const std::string& toml, at::Tensor z1, at::Tensor z2) {
-  RunFacts facts;
-  facts.batch = facts.samples = z1.size(0);
-  facts.view_shapes = {{z1.size(1)}, {z1.size(1)}};
-  facts.dtype = z1.scalar_type();
-  IdentityHost fake(facts);
-  auto method = test::load<SslMethod>(id, "projector = \"none\"\n" + toml);
-  method->build(fake);
-  z1 = z1.clone().set_requires_grad(true);
-  z2 = z2.clone().set_requires_grad(true);
-  const std::vector<at::Tensor> views = {z1, z2};
-  Batch batch;
-  batch.views = views;
-  batch.global_size = z1.size(0);
-  host::TrainableList trained;
-  host::FakeStep step(trained);
-  method->step(batch, step);
-  return {step.losses.at(0), z1.grad(), z2.grad()};
+  z1 = test::leaf(z1, z1.scalar_type());
+  z2 = test::leaf(z2, z2.scalar_type());
+  test::MethodTrial trial(id, "projector = \"none\"\n" + toml, {z1, z2});
+  const double loss = trial.build().step({z1, z2});
+  return {loss, z1.grad(), z2.grad()};
 }
 
 // For every temperature of the file: names are mean_t<temperature>[_f64].
@@ -164,6 +132,34 @@ TEST_CASE("simclr and focal keep their precision where p is almost 1 or almost 0
   const double wrong = -std::log(s / (s + 2));
   CHECK(run("simclr", "temperature = 0.05", z, opposite).loss == Approx(wrong).epsilon(1e-6));
   CHECK(run("focal", toml + "2.0", z, opposite).loss == Approx(wrong).epsilon(1e-6));
+}
+
+TEST_CASE("ts has the published temperatures, one an epoch", "[parity]") {
+  const auto file = test::find_vector("ssl_schedules");
+  if (!file) return;
+  const std::vector<at::Tensor> views = {at::randn({3, 2}), at::randn({3, 2})};
+  int compared = 0;
+  for (const std::string& which : test::endings(*file, "ts_tau_")) {
+    const auto numbers = test::numbers_in(file->metadata.at("ts_" + which));  // low, high, t_max
+    const auto value = [](double x) { return std::to_string(x); };
+    test::MethodTrial trial("ts",
+                            "projector = \"none\"\ntemperature_min = " + value(numbers.at(0)) +
+                                "\ntemperature_max = " + value(numbers.at(1)) +
+                                "\nperiod = " + value(2 * numbers.at(2)),
+                            views);
+    trial.build();
+    const at::Tensor expected = file->at("ts_tau_" + which);
+    for (int64_t i = 0; i < expected.numel(); ++i) {
+      trial.host.progress().epoch = i;
+      const double loss = trial.step(views);
+      const double temperature = trial.host.values.at("temperature").back();
+      CHECK(temperature == Approx(expected[i].item<double>()).margin(5e-7));
+      const std::string same = "temperature = " + fmt::format("{:.17g}", temperature);
+      if (i % 50 == 0) CHECK(run("simclr", same, views[0], views[1]).loss == loss);
+    }
+    ++compared;
+  }
+  CHECK(compared > 0);
 }
 
 TEST_CASE("simclr and focal refuse a recipe with three views or a batch of one") {
