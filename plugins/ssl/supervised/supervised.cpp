@@ -1,0 +1,78 @@
+// What labels are worth: cross-entropy of a linear classifier, plain or with logits adjusted by
+// class sizes (Menon et al. 2021). No self-supervised method, but the reference above them.
+#include "gh/component.hpp"
+#include "gh/parts/online_method.hpp"
+
+#include <ATen/ops/log_softmax.h>
+#include <ATen/ops/nll_loss.h>
+#include <ATen/ops/tensor.h>
+
+namespace {
+
+class Supervised final : public gh::parts::OnlineMethod {
+ public:
+  explicit Supervised(const gh::Params& params) : OnlineMethod({}), tau_(params.real("adjust")) {}
+
+  void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
+    if (facts.class_counts.empty())
+      out.add(".data", "supervised training needs class labels, and these data have none");
+    if (facts.harmonized && facts.view_shapes.size() < 2)
+      out.add(".views", "GH compares two views of a sample, the recipe gives " +
+                            std::to_string(facts.view_shapes.size()));
+  }
+
+  void build(gh::Host& host) override {
+    OnlineMethod::build(host);
+    const auto& counts = host.facts().class_counts;
+    classifier_ = add("classifier",
+                      gh::parts::make_head(host, "classifier", embedding_width(),
+                                           {.widths = {static_cast<int64_t>(counts.size())}}),
+                      gh::parts::Role::trained);
+    // log(π^τ + 10⁻¹²), as published: the floor stands outside the power.
+    const at::Tensor sizes = at::tensor(counts, at::kDouble);
+    adjustment_ = (sizes / sizes.sum())
+                      .pow(tau_)
+                      .add(1e-12)
+                      .log()
+                      .to(host.facts().device, host.facts().dtype);
+  }
+
+  // The mean over all views of the recipe.
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    std::vector<at::Tensor> z;
+    at::Tensor sum;
+    for (const at::Tensor& view : batch.views) {
+      z.push_back(embed(view));
+      const at::Tensor loss = cross_entropy(classifier_->forward(z.back()), batch.labels);
+      sum = sum.defined() ? sum + loss : loss;
+    }
+    learn(step, sum / static_cast<double>(z.size()), z[0], z.size() > 1 ? z[1] : z[0]);
+  }
+
+ private:
+  at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
+    const at::Tensor adjusted = tau_ > 0 ? logits + adjustment_ : logits;
+    return at::nll_loss(at::log_softmax(adjusted, 1), labels.to(logits.device()));
+  }
+
+  double tau_;
+  std::shared_ptr<gh::Sequential> classifier_;
+  at::Tensor adjustment_;  // [classes]
+};
+
+constexpr gh::Param kParams[] = {
+    gh::real("adjust", "0.0", "logits get this times the logarithm of class shares; 0: plain")
+        .at_least(0),
+};
+
+constexpr gh::Component kComponents[] = {
+    gh::describe<Supervised>("supervised", "cross-entropy of labels, optionally logit-adjusted",
+                             kParams)
+        .with_flags(GH_SEES_LABELS),
+};
+
+}  // namespace
+
+GH_PLUGIN(
+    kComponents, .license = "MIT", .authors = "the ghhost authors",
+    .doc = "Supervised reference: cross-entropy, and logit adjustment (Menon et al., ICLR 2021)")
