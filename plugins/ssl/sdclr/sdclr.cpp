@@ -1,0 +1,47 @@
+// SDCLR (Jiang et al. 2021): NT-Xent between a dense and a pruned branch of one network. What the
+// network has learnt weakly, the tail, is what pruning takes away, so that it is seen more.
+#include "gh/component.hpp"
+#include "gh/parts/contrastive.hpp"
+#include "gh/parts/rows.hpp"
+#include "gh/parts/two_branches.hpp"
+#include "gh/two_view.hpp"
+
+namespace {
+
+using gh::parts::unit_rows;
+
+class Sdclr final : public gh::parts::TwoBranches {
+ public:
+  explicit Sdclr(const gh::Params& params)
+      : TwoBranches(gh::projector_of(params), params.real("prune")),
+        temperature_(params.real("temperature")) {}
+
+  void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
+    TwoBranches::check(facts, out);
+    gh::parts::require_two_samples(facts, out, "NT-Xent needs negatives");
+  }
+
+  at::Tensor loss(const gh::Batch&, const at::Tensor& z1, const at::Tensor& z2, bool) override {
+    return gh::parts::nt_xent(host(), unit_rows(z1), unit_rows(z2), temperature_).mean();
+  }
+
+ private:
+  double temperature_;
+};
+
+constexpr gh::Param kParams[] = {
+    gh::real("prune", "0.9", "share of the encoder's weights that the pruned branch lacks")
+        .at_least(0)
+        .below(1),
+    gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0),
+    GH_PROJECTOR_PARAMS,
+};
+
+constexpr gh::Component kComponents[] = {
+    gh::describe<Sdclr>("sdclr", "SDCLR: NT-Xent between a dense and a pruned branch", kParams),
+};
+
+}  // namespace
+
+GH_PLUGIN(kComponents, .license = "MIT", .authors = "the ghhost authors",
+          .doc = "SDCLR (Jiang et al., ICML 2021): self-damaging contrastive learning")
