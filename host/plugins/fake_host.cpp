@@ -178,6 +178,10 @@ void StateMap::plain(std::string_view name, T& value) {
     faults.push_back(fmt::format("{}: saved and loaded as different kinds", name));
 }
 
+void StateMap::integer(std::string_view name, int64_t& value) { plain(name, value); }
+void StateMap::real(std::string_view name, double& value) { plain(name, value); }
+void StateMap::text(std::string_view name, std::string& value) { plain(name, value); }
+
 void StateMap::tensor(std::string_view name, at::Tensor& value) {
   Item* kept = item(name);
   if (kept == nullptr) return;

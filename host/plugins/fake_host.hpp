@@ -105,9 +105,9 @@ class StateMap : public State {
 
   bool loading() const override { return loading_; }
   void tensor(std::string_view name, at::Tensor& value) override;
-  void integer(std::string_view name, int64_t& value) override { plain(name, value); }
-  void real(std::string_view name, double& value) override { plain(name, value); }
-  void text(std::string_view name, std::string& value) override { plain(name, value); }
+  void integer(std::string_view name, int64_t& value) override;
+  void real(std::string_view name, double& value) override;
+  void text(std::string_view name, std::string& value) override;
 
   // The first difference in words, or "".
   std::string difference(const StateMap& other) const;
