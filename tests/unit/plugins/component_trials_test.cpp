@@ -91,7 +91,8 @@ TEST_CASE("every stage of a method is tried; one that fails says nothing") {
   const auto two = observe_method([] { return made<SslMethod, Two>(); }, two_vectors(), 0);
   REQUIRE(two);
   CHECK_FALSE(two->projects);
-  CHECK(two->logged == std::set<std::string, std::less<>>{"apart", "loss_base"});
+  CHECK(two->logged == std::set<std::string, std::less<>>{"alignment", "apart", "effective_rank",
+                                                          "loss_base", "uniformity", "unit_std"});
   CHECK_FALSE(observe_method([] { return made<SslMethod, Failing>(); }, two_vectors(), 0));
 }
 
