@@ -18,13 +18,11 @@ from PIL import Image, ImageDraw, ImageEnhance, ImageFilter, ImageOps
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+import variant_methods
+from variant_methods import numbers, unit
+
 HERE = pathlib.Path(__file__).resolve().parent
 F64 = torch.float64
-
-
-def numbers(text):
-    """All numbers of a sentence such as '3 and 300' or 'min 0.1, max 1.0'."""
-    return [float(x) for x in re.findall(r"(?<![\w.])-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?", text)]
 
 
 def both(name, function, *inputs):
@@ -34,10 +32,6 @@ def both(name, function, *inputs):
         values = function(*(None if x is None else torch.tensor(x).to(dtype) for x in inputs))
         out |= {name.format(key) + suffix: value.detach().numpy() for key, value in values.items()}
     return out
-
-
-def unit(x):
-    return x / x.norm(dim=1, keepdim=True)
 
 
 def smooth_picture(rng, height, width, contrast=1.0):
@@ -565,11 +559,12 @@ FILES = {
     "img_resized_crop": (crop_inputs, crop_outputs, {"sizes": (20, 37)}, 0),
     "img_eval": (eval_inputs, eval_outputs, {"sides": (19, 50), "centre": (50, 37), "pad": 6}, 0),
     "bcl_ops": (boosted_inputs, boosted_outputs, {}, 0),
+    **variant_methods.FILES,
 }
 INPUTS = re.compile(r"t|pi|pi_[a-z]+|z|z[12]|M|case\d+_A|shipped_M|epochs[01]|order|epoch_logits|\w+_X|\w+_init|init\..*|grad\..*|lr|mocov3_epoch"
                     r"|labels|img\d+|img\d+_boxes|\w*factors|solarize_thresholds|blur_radii|chain_bcsh_values|image2?|strengths|cutout_xy")
 # Named as inputs are, computed all the same.
-OUTPUTS = {("gh_table_cifar", "pi"), ("gh_table_large", "pi"), ("gh_table_large", "pi_epoch1")}
+OUTPUTS = variant_methods.OUTPUTS | {("gh_table_cifar", "pi"), ("gh_table_large", "pi"), ("gh_table_large", "pi_epoch1")}
 
 
 def tolerance_of(name, key):
@@ -584,7 +579,8 @@ def tolerance_of(name, key):
 def check(name, file):
     with safe_open(file, "np") as opened:
         meta, given = opened.metadata(), {key: opened.get_tensor(key) for key in opened.keys()}
-    inputs = {key: value for key, value in given.items() if INPUTS.fullmatch(key) and (name, key) not in OUTPUTS}
+    named = (INPUTS, variant_methods.INPUTS) if name in variant_methods.FILES else (INPUTS,)
+    inputs = {key: value for key, value in given.items() if any(n.fullmatch(key) for n in named) and (name, key) not in OUTPUTS}
     computed = FILES[name][1](inputs, meta)
     missing = set(given) - set(inputs) - set(computed)
     worst, wrong = {"float32 or whole": 0.0, "float64": 0.0}, []

@@ -7,8 +7,8 @@
 //   check()    refuses recipes that cannot work, before training
 //   kParams    what a recipe may set under [method]
 //
-// For momentum twins, queues or several backward passes override step(), after_update() and
-// visit_state() of gh::SslMethod.
+// Predictors, momentum twins, queues, several backward passes: gh/parts/two_views.hpp and
+// gh/parts/online_method.hpp are bases that leave more to you.
 #include "gh/component.hpp"
 #include "gh/rows.hpp"
 #include "gh/two_view.hpp"
@@ -30,8 +30,7 @@ class @CLASS@ final : public gh::TwoViewMethod {
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     TwoViewMethod::check(facts, out);
-    if (facts.batch / facts.accumulate < 2)
-      out.add(".train.batch", "uniformity needs at least 2 samples a step");
+    gh::parts::require_two_samples(facts, out, "uniformity compares samples");
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
