@@ -2,11 +2,8 @@
 // batch as a moving average of the network sees them.
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
+#include "gh/parts/predicted_twin.hpp"
 #include "gh/parts/rows.hpp"
-#include "gh/parts/twin.hpp"
-#include "gh/parts/two_views.hpp"
-
-#include <optional>
 
 namespace {
 
@@ -19,59 +16,33 @@ HeadSpec head(int64_t hidden, int64_t out, LastNorm last_norm) {
       .widths = {hidden, out}, .hidden_bias = false, .last_bias = false, .last_norm = last_norm};
 }
 
-class MocoV3 final : public gh::parts::TwoViews {
+HeadSpec projector(const gh::Params& params) {
+  if (params.text("projector") == "none") return {};
+  return head(params.integer("hidden"), params.integer("embedding"), LastNorm::fixed);
+}
+
+class MocoV3 final : public gh::parts::PredictedTwin {
  public:
   explicit MocoV3(const gh::Params& params)
-      : TwoViews(
-            params.text("projector") == "none"
-                ? HeadSpec{}
-                : head(params.integer("hidden"), params.integer("embedding"), LastNorm::fixed)),
-        temperature_(params.real("temperature")),
-        momentum_(params.real("momentum")),
-        hidden_(params.integer("hidden")) {}
+      : PredictedTwin(
+            projector(params), head(params.integer("hidden"), 0, LastNorm::none),
+            {.momentum = params.real("momentum"), .update = gh::parts::TwinUpdate::before_forward}),
+        temperature_(params.real("temperature")) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
-    TwoViews::check(facts, out);
+    PredictedTwin::check(facts, out);
     gh::parts::require_two_samples(facts, out, "InfoNCE needs negatives");
   }
 
-  void build(gh::Host& host) override {
-    TwoViews::build(host);
-    const int64_t width = embedding_width();
-    predictor_ =
-        add("predictor",
-            gh::parts::make_head(host, "predictor", width, head(hidden_, width, LastNorm::none)),
-            gh::parts::Role::trained);
-    twin_.emplace(host, network(), network_spec(),
-                  gh::parts::TwinSpec{.momentum = momentum_,
-                                      .update = gh::parts::TwinUpdate::before_forward});
-    add("twin", twin_->network(), gh::parts::Role::followed);
-  }
-
-  // 2τ · [CE(q̂₁k̂₂ᵀ/τ) + CE(q̂₂k̂₁ᵀ/τ)], k without gradient.
-  at::Tensor loss(const gh::Batch& batch, gh::Step&, const at::Tensor& z1,
-                  const at::Tensor& z2) override {
-    const at::Tensor k1 = unit_rows(twin_->embed(batch.views[0]));
-    const at::Tensor k2 = unit_rows(twin_->embed(batch.views[1]));
-    const at::Tensor first = contrast(z1, k2);  // in this order, for normalisation's statistics
-    return 2 * temperature_ * (first + contrast(z2, k1));
-  }
-
-  void after_update(gh::Host& host) override {
-    host.log("twin_momentum", twin_->momentum(host.progress()));
-    twin_->follow(host.progress());
+  // 2τ · CE(q̂k̂ᵀ/τ), partners on the diagonal.
+  at::Tensor one_way(const at::Tensor& prediction, const at::Tensor& target) override {
+    return 2 * temperature_ *
+           gh::parts::info_nce(host(), unit_rows(prediction), unit_rows(target), temperature_)
+               .mean();
   }
 
  private:
-  at::Tensor contrast(const at::Tensor& z, const at::Tensor& k) {
-    const at::Tensor q = unit_rows(predictor_->forward(z));
-    return gh::parts::info_nce(host(), q, k, temperature_).mean();
-  }
-
-  double temperature_, momentum_;
-  int64_t hidden_;
-  std::shared_ptr<gh::Sequential> predictor_;
-  std::optional<gh::parts::Twin> twin_;
+  double temperature_;
 };
 
 constexpr gh::Param kParams[] = {

@@ -79,13 +79,13 @@ class Twin {
   struct Pairs {
     std::vector<at::Tensor> twin, online;
   };
-  // Handles stay the modules' own: copies and loaded states are written in place.
+  // The modules' own handles: names are not collected anew in each step.
   static void pair(const std::vector<NamedTensor>& twin, const std::vector<NamedTensor>& online,
                    Pairs& out) {
     require(twin.size() == online.size(), ErrorCode::internal, "the twin has ", twin.size(),
             " tensors, the network ", online.size());
-    for (const NamedTensor& t : twin) out.twin.push_back(t.tensor.detach());
-    for (const NamedTensor& t : online) out.online.push_back(t.tensor.detach());
+    for (const NamedTensor& t : twin) out.twin.push_back(t.tensor);
+    for (const NamedTensor& t : online) out.online.push_back(t.tensor);
   }
 
   TwinSpec spec_;
