@@ -208,7 +208,7 @@ inline double deviation(const host::TensorFile& file, const std::string& name, d
 // `loss`, which reads them.
 inline double slope_error(const std::vector<at::Tensor>& tensors,
                           const std::function<double()>& loss) {
-  const double step = 1e-5;
+  const double step = 1e-6;
   double worst = 0;
   std::vector<at::Tensor> slopes;  // before `loss` adds to them
   for (const at::Tensor& x : tensors) slopes.push_back(x.grad().clone().contiguous());
