@@ -3,15 +3,12 @@
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
 #include "gh/parts/loss_memory.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/parts/two_branches.hpp"
 #include "gh/two_view.hpp"
 
 #include <algorithm>
 
 namespace {
-
-using gh::parts::unit_rows;
 
 constexpr const char* kStrength = "strength";  // what the views read
 
@@ -45,7 +42,7 @@ class Boosted : public Base {
 
  protected:
   at::Tensor nt_xent(const at::Tensor& z1, const at::Tensor& z2) {
-    return gh::parts::nt_xent(this->host(), unit_rows(z1), unit_rows(z2), temperature_);
+    return gh::parts::nt_xent(this->host(), z1, z2, {.temperature = temperature_});
   }
   // The mean, after a look at each sample's loss.
   at::Tensor remembered(const gh::Batch& batch, const at::Tensor& losses) {

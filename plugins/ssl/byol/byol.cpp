@@ -2,12 +2,12 @@
 // of it makes of the other.
 #include "gh/component.hpp"
 #include "gh/parts/predicted_twin.hpp"
-#include "gh/parts/rows.hpp"
+#include "gh/rows.hpp"
 
 namespace {
 
+using gh::unit_rows;
 using gh::parts::HeadSpec;
-using gh::parts::unit_rows;
 
 HeadSpec head(int64_t hidden, int64_t out) { return {.widths = {hidden, out}, .last_bias = false}; }
 

@@ -4,7 +4,6 @@
 #include "gh/parts/contrastive.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/row_queue.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/parts/twin.hpp"
 
 #include <optional>
@@ -12,7 +11,6 @@
 namespace {
 
 using gh::parts::HeadSpec;
-using gh::parts::unit_rows;
 
 class MocoV2 final : public gh::parts::OnlineMethod {
  public:
@@ -58,9 +56,10 @@ class MocoV2 final : public gh::parts::OnlineMethod {
   void step(const gh::Batch& batch, gh::Step& step) override {
     const at::Tensor z = embed(batch.views[0]);
     const at::Tensor z_key = key(batch.views[1]);
-    const at::Tensor k = unit_rows(z_key);
-    const at::Tensor base =
-        gh::parts::info_nce_of_bank(unit_rows(z), k, queue_.rows(), temperature_).mean();
+    const at::Tensor k = gh::parts::loss_rows(z_key);
+    const at::Tensor base = gh::ops::info_nce_with_queue(gh::parts::loss_rows(z), k, queue_.rows(),
+                                                         {.temperature = temperature_})
+                                .mean();
     const bool twice = second_query_ && host().facts().harmonized;
     learn(step, base, z, twice ? embed(batch.views[1]) : z_key);
     queue_.push(host(), k);

@@ -3,13 +3,11 @@
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
 #include "gh/parts/predicted_twin.hpp"
-#include "gh/parts/rows.hpp"
 
 namespace {
 
 using gh::parts::HeadSpec;
 using gh::parts::LastNorm;
-using gh::parts::unit_rows;
 
 HeadSpec head(int64_t hidden, int64_t out, LastNorm last_norm) {
   return {
@@ -36,9 +34,7 @@ class MocoV3 final : public gh::parts::PredictedTwin {
 
   // 2τ · CE(q̂k̂ᵀ/τ), partners on the diagonal.
   at::Tensor one_way(const at::Tensor& prediction, const at::Tensor& target) override {
-    return 2 * temperature_ *
-           gh::parts::info_nce(host(), unit_rows(prediction), unit_rows(target), temperature_)
-               .mean();
+    return 2 * temperature_ * gh::parts::info_nce(host(), prediction, target, temperature_).mean();
   }
 
  private:

@@ -2,13 +2,10 @@
 // network has learnt weakly, the tail, is what pruning takes away, so that it is seen more.
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/parts/two_branches.hpp"
 #include "gh/two_view.hpp"
 
 namespace {
-
-using gh::parts::unit_rows;
 
 class Sdclr final : public gh::parts::TwoBranches {
  public:
@@ -22,7 +19,7 @@ class Sdclr final : public gh::parts::TwoBranches {
   }
 
   at::Tensor loss(const gh::Batch&, const at::Tensor& z1, const at::Tensor& z2, bool) override {
-    return gh::parts::nt_xent(host(), unit_rows(z1), unit_rows(z2), temperature_).mean();
+    return gh::parts::nt_xent(host(), z1, z2, {.temperature = temperature_}).mean();
   }
 
  private:

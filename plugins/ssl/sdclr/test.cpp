@@ -2,7 +2,7 @@
 
 #include "gh/ops/sinkhorn.hpp"
 #include "gh/parts/pruned_branch.hpp"
-#include "gh/parts/rows.hpp"
+#include "gh/rows.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/log_softmax.h>
@@ -123,8 +123,8 @@ class HarmonizedStep final : public host::FakeStep {
     tracked.push_back(options.track);
     if (file_ == nullptr) return FakeStep::harmonize(z1, z2, options);
     const at::Tensor points = file_->at("M").to(z1.scalar_type()).t();
-    const at::Tensor t1 = parts::unit_rows(z1.matmul(points));
-    const at::Tensor t2 = parts::unit_rows(z2.matmul(points));
+    const at::Tensor t1 = unit_rows(z1.matmul(points));
+    const at::Tensor t2 = unit_rows(z2.matmul(points));
     const ops::SinkhornProblem problems[] = {{t1.detach(), file_->at("pi")},
                                              {t2.detach(), file_->at("pi")}};
     const auto q = ops::sinkhorn(

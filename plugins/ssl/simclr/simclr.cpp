@@ -3,19 +3,14 @@
 // et al. 2023).
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/schedule.hpp"
 #include "gh/two_view.hpp"
 
-#include <ATen/ops/log_sigmoid.h>
-
 namespace {
-
-using gh::parts::unit_rows;
 
 class Simclr : public gh::TwoViewMethod {
  public:
-  explicit Simclr(const gh::Params& params) : Simclr(params, params.real("temperature")) {}
+  explicit Simclr(const gh::Params& params) : Simclr(params, {params.real("temperature")}) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     TwoViewMethod::check(facts, out);
@@ -23,34 +18,28 @@ class Simclr : public gh::TwoViewMethod {
   }
 
   at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) final {
-    const at::Tensor odds =
-        gh::parts::nt_xent_odds(host(), unit_rows(z1), unit_rows(z2), temperature_);
-    return anchor_losses(odds).view({2, z1.size(0)}).mean(0);
+    return gh::parts::nt_xent(host(), z1, z2, options_);
   }
 
  protected:
-  Simclr(const gh::Params& params, double temperature)
-      : TwoViewMethod(params), temperature_(temperature) {}
-  void set_temperature(double temperature) { temperature_ = temperature; }
-
-  // Of log((1 − p)/p), [2B].
-  virtual at::Tensor anchor_losses(const at::Tensor& odds) const { return -at::log_sigmoid(-odds); }
+  struct Shape {
+    double temperature;
+    double exponent = 0;
+  };
+  Simclr(const gh::Params& params, Shape shape)
+      : TwoViewMethod(params),
+        options_{.temperature = shape.temperature, .exponent = shape.exponent} {}
+  void set_temperature(double temperature) { options_.temperature = temperature; }
 
  private:
-  double temperature_;
+  gh::ops::ContrastiveOptions options_;
 };
 
 // −(1 − p)^exponent · log p; the gradient passes through the factor, too.
 class Focal final : public Simclr {
  public:
-  explicit Focal(const gh::Params& params) : Simclr(params), exponent_(params.real("exponent")) {}
-
- private:
-  at::Tensor anchor_losses(const at::Tensor& odds) const override {
-    return (exponent_ * at::log_sigmoid(odds)).exp() * Simclr::anchor_losses(odds);
-  }
-
-  double exponent_;
+  explicit Focal(const gh::Params& params)
+      : Simclr(params, {params.real("temperature"), params.real("exponent")}) {}
 };
 
 // One temperature an epoch, for positives and negatives alike. A function of the epoch, which
@@ -58,7 +47,7 @@ class Focal final : public Simclr {
 class TemperatureSchedule final : public Simclr {
  public:
   explicit TemperatureSchedule(const gh::Params& params)
-      : Simclr(params, params.real("temperature_max")),
+      : Simclr(params, {params.real("temperature_max")}),
         low_(params.real("temperature_min")),
         high_(params.real("temperature_max")),
         period_(params.real("period")) {}

@@ -1,13 +1,13 @@
 // SimSiam (Chen and He 2021): each view predicts the embedding of the other, which stands still.
 #include "gh/component.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/parts/two_views.hpp"
+#include "gh/rows.hpp"
 
 namespace {
 
+using gh::unit_rows;
 using gh::parts::HeadSpec;
 using gh::parts::LastNorm;
-using gh::parts::unit_rows;
 
 HeadSpec projector(const gh::Params& params) {
   if (params.text("projector") == "none") return {};

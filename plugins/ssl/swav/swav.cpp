@@ -5,8 +5,8 @@
 #include "gh/parts/multi_crop.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/row_queue.hpp"
-#include "gh/parts/rows.hpp"
 #include "gh/parts/unit_prototypes.hpp"
+#include "gh/rows.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -17,8 +17,8 @@
 
 namespace {
 
+using gh::unit_rows;
 using gh::parts::HeadSpec;
-using gh::parts::unit_rows;
 
 constexpr std::size_t kCodeCrops = 2;
 

@@ -234,22 +234,37 @@ TEST_CASE("crops of one size that follow each other share a forward, and the hea
   CHECK(counting->batches == std::vector<int64_t>{10, 15, 5});
 }
 
-TEST_CASE("losses against other rows equal sums over pairs") {
-  host::FakeHost host(facts_of_width(3));
-  const at::Tensor q = parts::unit_rows(at::randn({4, 3}, at::kDouble));
-  const at::Tensor k = parts::unit_rows(at::randn({4, 3}, at::kDouble));
-  const at::Tensor bank = parts::unit_rows(at::randn({6, 3}, at::kDouble));
-  const at::Tensor batch = parts::info_nce(host, q, k, 0.3);
-  const at::Tensor banked = parts::info_nce_of_bank(q, k, bank, 0.3);
+TEST_CASE("losses among ranks equal sums over the rows of all") {
+  // The other rank's rows are those of this one, turned round, so that they have unit length.
+  struct Turned final : host::FakeHost {
+    using FakeHost::FakeHost;
+    at::Tensor all_gather(const at::Tensor& rows) override { return at::cat({rows, -rows}); }
+  };
+  RunFacts facts = facts_of_width(3);
+  facts.world = 2;
+  Turned host(facts);
+  const at::Tensor z1 = at::randn({4, 3}, at::kDouble), z2 = at::randn({4, 3}, at::kDouble);
+  const at::Tensor a = unit_rows(z1), b = unit_rows(z2);
+  const at::Tensor other = parts::info_nce(host, z1, z2, 0.3);
+  const at::Tensor both = parts::nt_xent(host, z1, z2, {.temperature = 0.3});
+  const auto share = [](const at::Tensor& x, const at::Tensor& y) {
+    return std::exp(x.dot(y).item<double>() / 0.3);
+  };
   for (int64_t i = 0; i < 4; ++i) {
-    const auto share = [&](const at::Tensor& row) {
-      return std::exp(q[i].dot(row).item<double>() / 0.3);
-    };
-    double all = 0, with_bank = share(k[i]);
-    for (int64_t j = 0; j < 4; ++j) all += share(k[j]);
-    for (int64_t j = 0; j < 6; ++j) with_bank += share(bank[j]);
-    CHECK(batch[i].item<double>() == Approx(std::log(all / share(k[i]))).epsilon(1e-12));
-    CHECK(banked[i].item<double>() == Approx(std::log(with_bank / share(k[i]))).epsilon(1e-12));
+    double keys = 0, first = 0, second = 0;  // sums over what each anchor sees
+    for (int64_t j = 0; j < 4; ++j)
+      for (const double sign : {1.0, -1.0}) {
+        keys += share(a[i], sign * b[j]);
+        const bool self = j == i && sign > 0;
+        for (const at::Tensor& view : {a, b}) {
+          if (!(self && view.is_same(a))) first += share(a[i], sign * view[j]);
+          if (!(self && view.is_same(b))) second += share(b[i], sign * view[j]);
+        }
+      }
+    const double positive = share(a[i], b[i]);
+    CHECK(other[i].item<double>() == Approx(std::log(keys / positive)).epsilon(1e-12));
+    CHECK(both[i].item<double>() ==
+          Approx(std::log(first / positive) / 2 + std::log(second / positive) / 2).epsilon(1e-12));
   }
 }
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "gh/host.hpp"
-#include "gh/parts/rows.hpp"
+#include "gh/rows.hpp"
 #include "gh/severity.hpp"
 #include "gh/tensor.hpp"
 

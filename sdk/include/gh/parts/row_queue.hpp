@@ -4,7 +4,7 @@
 
 #include "gh/error.hpp"
 #include "gh/host.hpp"
-#include "gh/parts/rows.hpp"
+#include "gh/rows.hpp"
 #include "gh/state.hpp"
 #include "gh/tensor.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gh/host.hpp"
-#include "gh/parts/rows.hpp"
+#include "gh/rows.hpp"
 #include "gh/ssl.hpp"
 #include "gh/state.hpp"
 
