@@ -113,6 +113,7 @@ constexpr gh::Param kParams[] = {
         .at_most(1048576),
     gh::integer("freeze", "313", "at the start, in which prototypes stay as drawn")
         .at_least(0)
+        .at_most(1000000000)
         .in("steps"),
     gh::integer("queue", "0", "earlier embeddings that assignments are made with; 0: none")
         .at_least(0)
@@ -120,6 +121,7 @@ constexpr gh::Param kParams[] = {
         .in("samples"),
     gh::integer("queue_from", "15", "before the queue begins to fill; it is used once full")
         .at_least(0)
+        .at_most(1000000000)
         .in("epochs"),
     gh::choice("projector", "mlp", "mlp|none",
                "head between backbone and loss: linear, BN, ReLU, linear; or nothing"),
