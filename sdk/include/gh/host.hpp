@@ -117,7 +117,8 @@ class GH_API Host {
   // `embed` over the whole training set of this stage in batches, results as rows in the order of
   // stage_samples(), on the CPU, the same on all ranks. Without gradient, the method in evaluation
   // mode. `views` names how a sample becomes a tensor: "plain" (no augmentation) or "train" (the
-  // first training view). In begin_… and end_…, not inside step().
+  // first training view). In begin_… and end_…, not inside step(). Ranks share the batches, so
+  // `embed` calls no collective.
   virtual at::Tensor embed_all(std::string_view views,
                                const std::function<at::Tensor(const at::Tensor&)>& embed) = 0;
 
