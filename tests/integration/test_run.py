@@ -192,6 +192,7 @@ class CommandLine(GhhostCase):
 
     def test_every_bundled_recipe_is_valid(self):
         recipes = sorted([*SOURCE.glob("recipes/**/*.toml"), *SOURCE.glob("plugins/*/*/recipe.toml")])
+        recipes = [r for r in recipes if r.parent.name != "parts"]  # of recipes that include them
         self.assertGreaterEqual(len(recipes), 15)
         for recipe in recipes:
             self.ghhost("check", recipe)
