@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace gh::host {
 namespace {
@@ -69,6 +71,10 @@ std::string recipe_block(const ComponentInfo& c) {
   return fmt::format("{}\n{}", recipe_table(c.kind), schema_as_toml(c.schema, c.id));
 }
 
+std::array<std::pair<std::string, std::string>, 4> facts_of(const ComponentInfo& c) {
+  return {{{"paper", c.paper}, {"views", c.views}, {"state", c.state}, {"ranks", c.ranks}}};
+}
+
 Json param_as_json(const ParamSpec& p) {
   Json j = {{"name", p.name}, {"kind", p.kind_name()}, {"doc", p.doc}, {"required", p.required()}};
   if (p.default_value) j["default_toml"] = to_toml_value(*p.default_value);
@@ -102,7 +108,7 @@ std::string schema_as_toml(const Schema& schema, const std::string& id) {
 std::string plugin_as_text(const LoadedPlugin& plugin) {
   std::string text = fmt::format("{} {}\n", plugin.note.name, plugin.note.version);
   if (!plugin.doc.empty()) text += fmt::format("{}\n", plugin.doc);
-  const auto fact = [&](const char* name, const std::string& value) {
+  const auto fact = [&](const std::string& name, const std::string& value) {
     if (!value.empty()) text += fmt::format("  {:<9} {}\n", name, value);
   };
   fact("file", plugin.file.string());
@@ -118,6 +124,7 @@ std::string plugin_as_text(const LoadedPlugin& plugin) {
     text += fmt::format("\n{}/{}: {}\n", kind_name(c.kind), c.id, c.doc);
     if (c.flags & GH_SEES_LABELS) text += "  sees labels\n";
     if (c.flags & GH_NONDETERMINISTIC) text += "  not deterministic\n";
+    for (const auto& [name, value] : facts_of(c)) fact(name, value);
     const std::string toml = recipe_block(c);
     for (std::size_t at = 0; at < toml.size(); at = toml.find('\n', at) + 1)
       text += fmt::format("    {}\n", toml.substr(at, toml.find('\n', at) - at));
@@ -145,6 +152,8 @@ Json plugin_as_json(const LoadedPlugin& plugin) {
                       {"nondeterministic", (c.flags & GH_NONDETERMINISTIC) != 0},
                       {"any_thread", c.threads == GH_THREADS_ANY},
                       {"params", Json::array()}};
+    for (const auto& [name, value] : facts_of(c))
+      if (!value.empty()) component[name] = value;
     for (const ParamSpec& p : c.schema) component["params"].push_back(param_as_json(p));
     component["toml"] = recipe_block(c);
     j["components"].push_back(std::move(component));

@@ -40,6 +40,10 @@ std::string text_of(const char* text, std::string_view what) {
   return copy;
 }
 
+std::string optional_text_of(const char* text, std::string_view what) {
+  return text == nullptr ? std::string() : text_of(text, what);
+}
+
 void check_size(std::string_view what, std::size_t found, std::size_t smallest,
                 std::size_t largest) {
   if (found >= smallest && found <= largest && found % alignof(void*) == 0) return;
@@ -143,6 +147,10 @@ ComponentInfo copy_component(const gh_component_v1& c, std::size_t param_size, s
   if (c.threads > GH_THREADS_ANY)
     throw PluginRefused(Code::bad_manifest, fmt::format("{} with a known thread rule", name),
                         fmt::format("{}", c.threads));
+  info.paper = optional_text_of(c.paper, name + ": paper");
+  info.views = optional_text_of(c.views, name + ": views");
+  info.state = optional_text_of(c.state, name + ": state");
+  info.ranks = optional_text_of(c.ranks, name + ": ranks");
   info.flags = c.flags;
   info.threads = c.threads;
   info.create = c.create;

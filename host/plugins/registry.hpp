@@ -24,6 +24,7 @@ struct ComponentInfo {
   gh_kind kind;
   std::string id;
   std::string doc;
+  std::string paper, views, state, ranks;  // as in gh::ComponentFacts; empty: not said
   uint32_t flags = 0;
   uint32_t threads = 0;
   uint32_t sdk_minor = 0;  // that its plugin was built for

@@ -101,6 +101,10 @@ gh_component_v1 component(Fields& fields, std::size_t stride, std::size_t index)
   c.param_count = fields.byte() < 250 ? static_cast<uint32_t>(own.size()) : 5000;
   c.create = fields.byte() < 250 ? +[](const void*) -> void* { return nullptr; } : nullptr;
   c.destroy = fields.byte() < 250 ? +[](void*) {} : nullptr;
+  c.paper = fields.text(nullptr);
+  c.views = fields.text(nullptr);
+  c.state = fields.text(nullptr);
+  c.ranks = fields.text(nullptr);
   return c;
 }
 

@@ -3,10 +3,14 @@
 import pathlib
 import re
 import subprocess
+import sys
 import tomllib
 import unittest
 
 from ghhost_case import SOURCE, TOY, GhhostCase
+
+sys.path.insert(0, str(SOURCE / "scripts"))
+import methods_page
 
 PICTURES = SOURCE / "recipes/shapes.toml"
 
@@ -59,6 +63,17 @@ class Recipes(GhhostCase):
         shown = next(text for page, _, text in recipes() if page == SOURCE / "README.md")
         resolved = [self.ghhost("check", recipe, "--resolved").stdout for recipe in (self.write("toy.toml", shown), TOY)]
         self.assertEqual(*resolved)
+
+
+class Methods(unittest.TestCase):
+    def test_the_page_of_methods_is_what_their_manifests_say(self):
+        methods, page = methods_page.bundled_methods(), methods_page.PAGE.read_text()
+        self.assertIn("simclr", methods)
+        self.assertEqual(page, methods_page.with_block(page, methods_page.block(methods)),
+                         "docs/methods.md is stale; scripts/methods_page.py --write refreshes it")
+        for method in methods.values():
+            missing = [fact for fact in methods_page.FACTS if fact not in method and (method["id"], fact) != ("random", "paper")]
+            self.assertEqual(missing, [], f"{method['id']}: with_facts() lacks them")
 
 
 class Links(unittest.TestCase):

@@ -105,6 +105,27 @@ TEST_CASE("a plugin that cannot be loaded keeps its own error code") {
             .error->code == Code::not_found);
 }
 
+TEST_CASE("info says what a component says of itself, and nothing for what it leaves out") {
+  const PluginReport report = inspect_in_child(zoo_path("good"), "zoo_pull", InspectDepth::info);
+  INFO(report.text);
+  CHECK_THAT(report.text, Contains("together\n  paper     Keeper, 1999\n  views     2\n"));
+  const auto json = nlohmann::json::parse(report.json);
+  for (const auto& c : json["plugin"]["components"]) {
+    CHECK(c.contains("paper") == (c["id"] == "zoo_pull"));
+    CHECK(!c.contains("ranks"));
+  }
+}
+
+TEST_CASE(
+    "a plugin of SDK 1.0, whose components are shorter, loads and says no more than it knew") {
+  const PluginReport report = inspect_in_child({}, animal("elder").string(), InspectDepth::info);
+  REQUIRE(report.ok());
+  const auto json = nlohmann::json::parse(report.json);
+  REQUIRE(json["plugin"]["components"].size() == 2);
+  CHECK(json["plugin"]["components"][1]["id"] == "zoo_elder_too");
+  CHECK(!json["plugin"]["components"][1].contains("paper"));
+}
+
 TEST_CASE("info finds a plugin by kind/id, id and name, and prints a block to paste") {
   for (const char* what : {"structure/zoo_cross", "zoo_cross", "zoo_good"}) {
     const PluginReport report = inspect_in_child(zoo_path("good"), what, InspectDepth::info);

@@ -179,7 +179,8 @@ constexpr gh::Component kComponents[] = {
     gh::describe<Linear>("zoo_linear", "one linear layer"),
     gh::describe<Count>("zoo_count", "five numbers"),
     gh::describe<Count>("zoo_needy", "a data set that must be told where it is", kNeedy),
-    gh::describe<Pull>("zoo_pull", "pulls two views together", kPull),
+    gh::describe<Pull>("zoo_pull", "pulls two views together", kPull)
+        .with_facts({.paper = "Keeper, 1999", .views = "2", .state = "encoder"}),
     gh::describe<Booster>("zoo_booster", "boosts the views of every second sample", kPull),
     gh::describe<Staged>("zoo_staged", "trains in two stages", kPull),
     gh::describe<Loner>("zoo_loner", "remembers the samples of its own rank", kPull),

@@ -51,6 +51,7 @@ const Visit kRefusedInTheChild[] = {
     {"other_interface", Code::bad_manifest, "gh.structure.v2"},
     {"no_doc", Code::bad_manifest, "doc"},
     {"garbled_doc", Code::bad_manifest, "UTF-8"},
+    {"garbled_paper", Code::bad_manifest, "paper"},
     {"wild_components", Code::crashed, "SIGSEGV"},
     {"param_without_name", Code::bad_schema},
     {"param_with_bad_name", Code::bad_schema, "Four Legs"},

@@ -75,7 +75,11 @@ constexpr gh::Param kParams[] = {
 
 constexpr gh::Component kComponents[] = {
     gh::describe<BarlowTwins>(
-        "barlow_twins", "Barlow Twins: embeddings of two views, decorrelated by column", kParams),
+        "barlow_twins", "Barlow Twins: embeddings of two views, decorrelated by column", kParams)
+        .with_facts({.paper = "Zbontar et al., ICML 2021",
+                     .views = "2",
+                     .state = "encoder, projector",
+                     .ranks = "sums: columns and their correlations are those of all ranks"}),
 };
 
 }  // namespace

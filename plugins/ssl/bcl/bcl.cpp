@@ -92,10 +92,18 @@ constexpr gh::Param kBclDParams[] = {
     BCL_PARAMS,
 };
 
+constexpr gh::ComponentFacts kFacts = {
+    .paper = "Zhou et al., ICML 2022",
+    .views = "2, boosted by \"strength\"",
+    .state = "encoder, projector, memory",
+    .ranks = "embeddings: negatives are those of all ranks; every rank remembers all losses"};
+
 constexpr gh::Component kComponents[] = {
     gh::describe<BclI>("bcl", "BCL-I: SimCLR with views boosted by the memory of losses",
-                       kBclIParams),
-    gh::describe<BclD>("bcl_d", "BCL-D: dense and pruned branch with boosted views", kBclDParams),
+                       kBclIParams)
+        .with_facts(kFacts),
+    gh::describe<BclD>("bcl_d", "BCL-D: dense and pruned branch with boosted views", kBclDParams)
+        .with_facts(kFacts),
 };
 
 }  // namespace

@@ -44,7 +44,11 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<Byol>("byol", "BYOL: predicts what a moving average of the network sees", kParams),
+    gh::describe<Byol>("byol", "BYOL: predicts what a moving average of the network sees", kParams)
+        .with_facts({.paper = "Grill et al., NeurIPS 2020",
+                     .views = "2",
+                     .state = "encoder, projector, predictor, twin",
+                     .ranks = "nothing: a mean over samples"}),
 };
 
 }  // namespace

@@ -106,7 +106,12 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<MocoV2>("moco_v2", "MoCo v2: InfoNCE against a queue of momentum keys", kParams),
+    gh::describe<MocoV2>("moco_v2", "MoCo v2: InfoNCE against a queue of momentum keys", kParams)
+        .with_facts({.paper = "Chen, Fan, Girshick and He, 2020",
+                     .views = "2",
+                     .state = "encoder, projector, key, queue",
+                     .ranks = "keys: every rank's queue holds those of all; shuffled where each "
+                              "rank normalises by itself"}),
 };
 
 }  // namespace

@@ -58,7 +58,11 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<MocoV3>("moco_v3", "MoCo v3: symmetric InfoNCE against a momentum twin", kParams),
+    gh::describe<MocoV3>("moco_v3", "MoCo v3: symmetric InfoNCE against a momentum twin", kParams)
+        .with_facts({.paper = "Chen, Xie and He, ICCV 2021",
+                     .views = "2",
+                     .state = "encoder, projector, predictor, twin",
+                     .ranks = "targets: own predictions against those of all ranks"}),
 };
 
 }  // namespace

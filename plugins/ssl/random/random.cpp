@@ -45,7 +45,9 @@ class Untrained final : public gh::parts::OnlineMethod {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<Untrained>("random", "an untrained encoder: the reference below all methods"),
+    gh::describe<Untrained>("random", "an untrained encoder: the reference below all methods")
+        .with_facts(
+            {.views = "2", .state = "encoder, nothing", .ranks = "nothing: no gradient flows"}),
 };
 
 }  // namespace

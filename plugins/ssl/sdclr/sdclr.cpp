@@ -35,7 +35,11 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<Sdclr>("sdclr", "SDCLR: NT-Xent between a dense and a pruned branch", kParams),
+    gh::describe<Sdclr>("sdclr", "SDCLR: NT-Xent between a dense and a pruned branch", kParams)
+        .with_facts({.paper = "Jiang et al., ICML 2021",
+                     .views = "2",
+                     .state = "encoder, projector",
+                     .ranks = "embeddings: negatives are those of all ranks"}),
 };
 
 }  // namespace

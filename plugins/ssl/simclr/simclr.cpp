@@ -84,13 +84,23 @@ constexpr gh::Param kTsParams[] = {
     GH_PROJECTOR_PARAMS,
 };
 
+constexpr gh::ComponentFacts facts(const char* paper) {
+  return {.paper = paper,
+          .views = "2",
+          .state = "encoder, projector",
+          .ranks = "embeddings: negatives are those of all ranks"};
+}
+
 constexpr gh::Component kComponents[] = {
     gh::describe<Simclr>("simclr", "SimCLR: NT-Xent between two views of each sample",
-                         kSimclrParams),
+                         kSimclrParams)
+        .with_facts(facts("Chen et al., ICML 2020")),
     gh::describe<Focal>(
-        "focal", "SimCLR with the focal loss: anchors already told apart count less", kFocalParams),
+        "focal", "SimCLR with the focal loss: anchors already told apart count less", kFocalParams)
+        .with_facts(facts("after Lin et al., ICCV 2017")),
     gh::describe<TemperatureSchedule>("ts", "SimCLR with a temperature that swings by epochs",
-                                      kTsParams),
+                                      kTsParams)
+        .with_facts(facts("Kukleva et al., ICLR 2023")),
 };
 
 }  // namespace

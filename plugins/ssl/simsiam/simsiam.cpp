@@ -69,7 +69,11 @@ constexpr gh::Param kParams[] = {
 
 constexpr gh::Component kComponents[] = {
     gh::describe<SimSiam>("simsiam", "SimSiam: each view predicts the other, without negatives",
-                          kParams),
+                          kParams)
+        .with_facts({.paper = "Chen and He, CVPR 2021",
+                     .views = "2",
+                     .state = "encoder, projector, predictor",
+                     .ranks = "nothing: a mean over samples"}),
 };
 
 }  // namespace

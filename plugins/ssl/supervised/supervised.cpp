@@ -68,7 +68,11 @@ constexpr gh::Param kParams[] = {
 constexpr gh::Component kComponents[] = {
     gh::describe<Supervised>("supervised", "cross-entropy of labels, optionally logit-adjusted",
                              kParams)
-        .with_flags(GH_SEES_LABELS),
+        .with_flags(GH_SEES_LABELS)
+        .with_facts({.paper = "adjusted: Menon et al., ICLR 2021",
+                     .views = "1 or more, with GH 2 or more",
+                     .state = "encoder, classifier",
+                     .ranks = "nothing: a mean over samples"}),
 };
 
 }  // namespace

@@ -132,7 +132,11 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<Swav>("swav", "SwAV: crops predict each other's balanced assignments", kParams),
+    gh::describe<Swav>("swav", "SwAV: crops predict each other's balanced assignments", kParams)
+        .with_facts({.paper = "Caron et al., NeurIPS 2020",
+                     .views = "2 of one size, and any number of further ones of any size",
+                     .state = "encoder, projector, prototypes; queue_0, queue_1",
+                     .ranks = "assignments of all ranks' rows; queues hold the rows of all"}),
 };
 
 }  // namespace

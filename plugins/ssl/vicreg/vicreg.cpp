@@ -67,7 +67,11 @@ constexpr gh::Param kParams[] = {
 };
 
 constexpr gh::Component kComponents[] = {
-    gh::describe<VicReg>("vicreg", "VICReg: variance, invariance and covariance", kParams),
+    gh::describe<VicReg>("vicreg", "VICReg: variance, invariance and covariance", kParams)
+        .with_facts({.paper = "Bardes, Ponce and LeCun, ICLR 2022",
+                     .views = "2",
+                     .state = "encoder, projector",
+                     .ranks = "sums: variances and covariances are those of all ranks"}),
 };
 
 }  // namespace

@@ -59,6 +59,19 @@ constexpr auto interface_of() {
   }
 }
 
+// What tables of components say of one, beside its parameters. Null: not said. Since 1.1.
+struct ComponentFacts {
+  // Where it was published: "Grill et al., NeurIPS 2020".
+  const char* paper = nullptr;
+  // How many views of a sample a method takes: "2".
+  const char* views = nullptr;
+  // First parts of the names in visit_state(), joined by ", "; behind "; " those that only some
+  // parameters bring.
+  const char* state = nullptr;
+  // What several ranks share beside gradients and the statistics of normalisation.
+  const char* ranks = nullptr;
+};
+
 struct Component : gh_component_v1 {
   constexpr Component with_flags(uint32_t more) const {
     Component c = *this;
@@ -68,6 +81,14 @@ struct Component : gh_component_v1 {
   constexpr Component on_threads(gh_threads which) const {
     Component c = *this;
     c.threads = which;
+    return c;
+  }
+  constexpr Component with_facts(const ComponentFacts& facts) const {
+    Component c = *this;
+    c.paper = facts.paper;
+    c.views = facts.views;
+    c.state = facts.state;
+    c.ranks = facts.ranks;
     return c;
   }
 };

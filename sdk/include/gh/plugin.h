@@ -102,6 +102,11 @@ typedef struct gh_component_v1 {
   /* Rules across parameters, or null. `params` is a const gh::Params*, `complaints` a
    * gh::Complaints*. */
   void (*validate)(const void* params, void* complaints);
+  /* Since 1.1: what tables of components say of it, each text or null. See gh::ComponentFacts. */
+  const char* paper;
+  const char* views;
+  const char* state;
+  const char* ranks;
 } gh_component_v1;
 
 typedef struct gh_manifest_v1 {

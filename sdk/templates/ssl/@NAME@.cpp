@@ -64,7 +64,11 @@ constexpr gh::Param kParams[] = {
     GH_PROJECTOR_PARAMS,
 };
 constexpr gh::Component kComponents[] = {
-    gh::describe<@CLASS@>("@NAME@", "alignment and uniformity of two views", kParams),
+    gh::describe<@CLASS@>("@NAME@", "alignment and uniformity of two views", kParams)
+        .with_facts({.paper = "Wang and Isola, ICML 2020",
+                     .views = "2",
+                     .state = "encoder, projector",
+                     .ranks = "embeddings: a sample keeps away from those of all ranks"}),
 };
 
 }  // namespace

@@ -69,7 +69,11 @@ GH_AT(gh_component_v1, params, 40);
 GH_AT(gh_component_v1, create, 48);
 GH_AT(gh_component_v1, destroy, 56);
 GH_AT(gh_component_v1, validate, 64);
-GH_SIZE(gh_component_v1, 72);
+GH_AT(gh_component_v1, paper, 72);  // since 1.1
+GH_AT(gh_component_v1, views, 80);
+GH_AT(gh_component_v1, state, 88);
+GH_AT(gh_component_v1, ranks, 96);
+GH_SIZE(gh_component_v1, 104);
 
 GH_AT(gh_manifest_v1, magic, 0);
 GH_AT(gh_manifest_v1, size, 8);
@@ -356,7 +360,7 @@ TEST_CASE("C and C++ agree on the structs of the door") {
   CHECK(gh_c_size_of_manifest() == sizeof(gh_manifest_v1));
   CHECK(gh_c_size_of_host() == sizeof(gh_host_v1));
   CHECK(gh_c_last_of_param() == offsetof(gh_param_v1, reserved));
-  CHECK(gh_c_last_of_component() == offsetof(gh_component_v1, validate));
+  CHECK(gh_c_last_of_component() == offsetof(gh_component_v1, ranks));
   CHECK(gh_c_last_of_manifest() == offsetof(gh_manifest_v1, components));
   CHECK(gh_c_last_of_host() == offsetof(gh_host_v1, sink));
 }

@@ -66,7 +66,9 @@ constexpr gh::Param kParams[] = {
     gh::table("inner", "{}", "more", kFields),
 };
 constexpr gh::Component kComponents[] = {
-    gh::describe<Points>("points", "some points", kParams).with_flags(GH_NONDETERMINISTIC),
+    gh::describe<Points>("points", "some points", kParams)
+        .with_flags(GH_NONDETERMINISTIC)
+        .with_facts({.paper = "Nobody, 2026", .state = "nothing"}),
     gh::describe<Nothing>("nothing", "no data"),
 };
 
@@ -104,6 +106,10 @@ TEST_CASE("kind, interface, flags and threads follow from the class") {
   CHECK(kComponents[0].flags == GH_NONDETERMINISTIC);
   CHECK(kComponents[0].threads == GH_THREADS_TRAINING);
   CHECK(kComponents[0].param_count == 4);
+  CHECK(std::string(kComponents[0].paper) == "Nobody, 2026");
+  CHECK(std::string(kComponents[0].state) == "nothing");
+  CHECK(kComponents[0].views == nullptr);
+  CHECK(kComponents[1].paper == nullptr);
   CHECK(kComponents[1].kind == GH_KIND_DATASET);
   CHECK(kComponents[1].threads == GH_THREADS_ANY);  // loader threads read it
   CHECK(kComponents[1].params == nullptr);

@@ -19,6 +19,7 @@ enum {
   other_interface,
   no_doc,
   garbled_doc,
+  garbled_paper,
   wild_components,
 };
 
@@ -39,5 +40,6 @@ ZOO_PLUGIN({
   if (CASE(other_interface)) c.interface_id = "gh.structure.v2";
   if (CASE(no_doc)) m.doc = nullptr;
   if (CASE(garbled_doc)) c.doc = "\xff\xfe";
+  if (CASE(garbled_paper)) c.paper = "\xff\xfe";
   if (CASE(wild_components)) m.components = reinterpret_cast<const gh_component_v1*>(64);
 })
