@@ -2,10 +2,12 @@
 """Files and functions of the product stay small enough to be read at once. Needs no build."""
 import pathlib
 import re
+import statistics
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 450, 60
+MEDIAN_LINES_OF_A_METHOD = 120
 FOLDERS, SUFFIXES = ("host", "sdk/src", "sdk/ops"), (".cpp", ".hpp", ".h", ".cu", ".cuh")
 # Longer still, and to be made shorter: no other may be, and one that has become short leaves this list.
 LONG_FILES = {"sdk/ops/cuda/sinkhorn.cu"}
@@ -14,6 +16,7 @@ LONG_FUNCTIONS = {"sdk/ops/cuda/operators.cpp: sinkhorn_on_cuda", "sdk/ops/cuda/
 # What braces and semicolons may stand in without being code: comments, strings, characters, preprocessor lines.
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"([^()\\ ]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'"""
                      r"""|^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*""", re.S | re.M)
+COMMENT = re.compile(r"""(?P<text>R"([^()\\ ]*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/""", re.S)
 # The head of a constructor up to a member that is initialised in braces: its body is still to come.
 MEMBER = re.compile(r"\)\s*(noexcept\s*)?:(?!:).*(?<!\bconst)(?<!\bnoexcept)(?<=[\w>])\s*$", re.S)
 NO_FUNCTION = re.compile(r"(inline\s+)?namespace\b|extern\s*$|(template\s*<.*>\s*)?(enum|struct|class|union)\b[^()]*$", re.S)
@@ -44,6 +47,18 @@ def functions(text):
     return found
 
 
+def lines_of_code(text):
+    """Lines that hold more than comments and blanks."""
+    return sum(bool(line.strip()) for line in COMMENT.sub(lambda found: found["text"] or "", text).splitlines())
+
+
+def methods():
+    """Folder of plugins/ssl → its lines of code, without those of its test."""
+    return {folder.name: sum(lines_of_code(file.read_text()) for file in folder.iterdir()
+                             if file.suffix in SUFFIXES and file.name != "test.cpp")
+            for folder in sorted((SOURCE / "plugins/ssl").iterdir()) if folder.is_dir()}
+
+
 def measured():
     for folder in FOLDERS:
         for file in sorted((SOURCE / folder).rglob("*")):
@@ -60,6 +75,18 @@ class Sizes(unittest.TestCase):
         long = {f"{file}: {name}": lines for file, text in measured() for name, _, lines in functions(text)
                 if lines > MOST_LINES_OF_A_FUNCTION}
         self.assertEqual(set(long), LONG_FUNCTIONS, f"more than {MOST_LINES_OF_A_FUNCTION} lines: {long}")
+
+    def test_methods_are_short(self):
+        lines = methods()
+        median = statistics.median(lines.values())
+        print(f"lines of a method: median {median:g}, bar {MEDIAN_LINES_OF_A_METHOD};",
+              ", ".join(f"{name} {count}" for name, count in sorted(lines.items(), key=lambda item: item[1])))
+        self.assertIn("simclr", lines)
+        self.assertLessEqual(median, MEDIAN_LINES_OF_A_METHOD)
+
+    def test_lines_of_code_are_counted_without_comments(self):
+        text = 'int a;  // one\n\n// none\n/* none\n*/ int b = "/*"[0];\n   \nR"(// a\n\nb)";\n'
+        self.assertEqual(lines_of_code(text), 4)
 
     def test_functions_are_found_and_measured(self):
         text = """// { comment
