@@ -102,6 +102,7 @@ bench: build
 	@bench/startup.py
 	@bench/views.py
 	@bench/step.py
+	@bench/methods.py
 	@bench/harmonize.py
 	@bench/sinkhorn.py
 	@bench/kmeans.py

@@ -1,19 +1,25 @@
 # Included by CTest, never by CMake: one test for every case of a program or of a Python file, asked for when CTest starts and
-# remembered until the program or the file changes. Building stays as fast as it was, and a program that is not built fails by name.
+# remembered until a FILE changes. Building stays as fast as it was, and a program that is not built fails by name.
 #
-# gh_discover(NAME <room> LIST <command that prints one case a line>… RUN <command that takes a case>… FILE <what both depend on>
+# gh_discover(NAME <room> LIST <command that prints one case a line>… RUN <command that takes a case>… FILE <what both depend on>…
 #             [ESCAPE] [LABELS …] [PROPERTIES …])
 # A line may end with a tab and one more label.
 function(gh_discover)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "ESCAPE" "NAME;FILE" "LIST;RUN;LABELS;PROPERTIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ESCAPE" "NAME" "FILE;LIST;RUN;LABELS;PROPERTIES")
   set(properties LABELS "${arg_LABELS}" ${arg_PROPERTIES})
-  if(NOT EXISTS "${arg_FILE}")
-    add_test("${arg_NAME}.not_built" "${arg_FILE}")
-    set_tests_properties("${arg_NAME}.not_built" PROPERTIES ${properties})
-    return()
-  endif()
   set(remembered "${CMAKE_CURRENT_LIST_DIR}/${arg_NAME}.cases")
-  if("${arg_FILE}" IS_NEWER_THAN "${remembered}")
+  set(changed FALSE)
+  foreach(file IN LISTS arg_FILE)
+    if(NOT EXISTS "${file}")
+      add_test("${arg_NAME}.not_built" "${file}")
+      set_tests_properties("${arg_NAME}.not_built" PROPERTIES ${properties})
+      return()
+    endif()
+    if("${file}" IS_NEWER_THAN "${remembered}")
+      set(changed TRUE)
+    endif()
+  endforeach()
+  if(changed)
     execute_process(COMMAND ${arg_LIST} OUTPUT_VARIABLE listed ERROR_VARIABLE trouble RESULT_VARIABLE status)
     if(NOT listed OR status MATCHES "[^0-9]") # Catch2 2 exits with the number of cases
       message("${arg_LIST}: ${status}\n${listed}${trouble}")

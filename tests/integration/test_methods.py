@@ -1,9 +1,14 @@
-"""Every bundled SSL method by its own small recipe, with GH: killed and resumed, and on two ranks."""
+"""Every bundled SSL method by its own small recipe, with GH: killed and resumed, and on two ranks. Which methods there are is the
+program's to say: each is a test of every class below, test_<id>; --list prints them all."""
 import array
 import json
 import os
+import random
+import re
 import socket
 import subprocess
+import sys
+import time
 import unittest
 
 from ghhost_case import GHHOST, SOURCE
@@ -11,9 +16,10 @@ from test_resume import OFTEN, ResumeCase
 
 GH = ('harmonize={warm_up=1, ramp=0, prior={refresh=1}, structure={id="etf", points=8}, '
       'allocator={id="sinkhorn", iterations=20}}')
-# Few steps of plain descent: Adam would make steps of what rounding leaves of a gradient that is zero.
-GENTLE = ['train.dtype="float64"', 'train.optimizer={id="sgd", lr=0.01}', "train.batch=64", "data.per_class=60", "train.epochs=5",
-          'train.device="cpu"', "~eval"]
+# Five steps an epoch, of which the first is warm-up.
+SMALL = ["train.batch=48", "data.per_class=60", "train.epochs=4", 'train.device="cpu"', "~eval"]
+# Plain descent: Adam would make steps of what rounding leaves of a gradient that is zero.
+GENTLE = [*SMALL, 'train.dtype="float64"', 'train.optimizer={id="sgd", lr=0.01}']
 
 
 def recipes():
@@ -29,54 +35,115 @@ def recipes():
     return found
 
 
-def doubles(checkpoint):
-    """Name → values of all tensors of type float64."""
+def of_every_method(case):
+    """Gives the class a test for each method, which calls check(method, recipe)."""
+    for method, recipe in recipes().items():
+        setattr(case, f"test_{re.sub(r'[^a-z0-9]', '_', method)}",
+                lambda self, method=method, recipe=recipe: self.check(method, recipe))
+    return case
+
+
+def header_and_body(checkpoint):
     raw = checkpoint.read_bytes()
     size = int.from_bytes(raw[:8], "little")
-    header = json.loads(raw[8:8 + size])
-    header.pop("__metadata__")
+    return json.loads(raw[8:8 + size]), raw[8 + size:]
+
+
+def doubles(checkpoint):
+    """Name → values of all tensors of type float64."""
+    header, body = header_and_body(checkpoint)
     found = {}
     for name, tensor in header.items():
-        if tensor["dtype"] == "F64":
+        if tensor.get("dtype") == "F64":
             begin, end = tensor["data_offsets"]
-            found[name] = array.array("d", raw[8 + size + begin:8 + size + end])
+            found[name] = array.array("d", body[begin:end])
     return found
 
 
-class Methods(ResumeCase):
-    def test_there_is_a_recipe_for_every_method(self):
-        found = recipes()
-        self.assertIn("simclr", found)
-        for method, recipe in found.items():
-            resolved = self.ghhost("check", recipe, "--resolved").stdout
-            self.assertRegex(resolved, rf'\[method\](.*\n)+?id = "{method}"', recipe)
+def newest(run):
+    return sorted((run / "checkpoints").glob("step-*.safetensors"))[-1]
 
-    def test_a_killed_run_of_every_method_ends_as_one_that_was_never_killed(self):
-        for method, recipe in recipes().items():
-            with self.subTest(method):
-                arguments = [recipe, GH, *OFTEN]
-                whole, run = self.dir / f"{method} whole", self.dir / f"{method} killed"
-                self.ghhost("run", *arguments, "--out", whole)
-                total = self.metrics(whole)[-1]["step"]
-                # In the warm-up, and with GH; each time within an epoch.
-                for step in (3, total // 2 + 1):
-                    process = self.start("run", *arguments, "--out", run, "--resume")
-                    self.wait_for_checkpoint(run, process, step)
-                    self.kill(run, process)
-                self.ghhost("run", *arguments, "--out", run, "--resume")
-                self.assert_same_run(whole, run)
 
-    def test_every_method_logs_the_same_things_about_its_learning(self):
-        for method, recipe in recipes().items():
-            with self.subTest(method):
-                run = self.dir / method
-                self.ghhost("run", recipe, GH, "train.epochs=2", "--out", run)
-                for row in self.metrics(run):
-                    for name in ("loss_base", "unit_std", "effective_rank", "alignment", "uniformity"):
-                        self.assertIsInstance(row[name], (int, float), name)
-                self.assertIn("loss_gh", row)
-                if "loss_pruned" not in row:  # two losses a step, and GH in both
-                    self.assertAlmostEqual(row["loss"], row["loss_base"] + row["gh_weight"] * row["loss_gh"], places=4)
+@of_every_method
+class Killed(ResumeCase):
+    """Ends as a run that was never killed; keeps, and logs, what it says it does."""
+
+    def check(self, method, recipe):
+        arguments = [recipe, GH, *SMALL, *OFTEN]
+        whole, run = self.dir / "whole", self.dir / "killed"
+        self.ghhost("run", *arguments, "--out", whole)
+        self.check_log(whole)
+        self.check_state(method, newest(whole))
+        # In the warm-up, and with GH; each time within an epoch.
+        for step in (3, self.metrics(whole)[-1]["step"] // 2 + 2):
+            process = self.start("run", *arguments, "--out", run, "--resume")
+            self.wait_for_checkpoint(run, process, step)
+            self.kill(run, process)
+        self.ghhost("run", *arguments, "--out", run, "--resume")
+        self.assert_same_run(whole, run)
+
+    def check_log(self, run):
+        for row in self.metrics(run):
+            for name in ("loss_base", "unit_std", "effective_rank", "alignment", "uniformity"):
+                self.assertIsInstance(row[name], (int, float), name)
+        self.assertIn("loss_gh", row)
+        if "loss_pruned" not in row:  # two losses a step, and GH in both
+            self.assertAlmostEqual(row["loss"], row["loss_base"] + row["gh_weight"] * row["loss_gh"], places=4)
+
+    def check_state(self, method, checkpoint):
+        """Against what the manifest says, behind the semicolon what may be there."""
+        plugin = json.loads(self.ghhost("plugins", "info", f"ssl/{method}", "--json").stdout)["plugin"]
+        said = next(c["state"] for c in plugin["components"] if c["id"] == method)
+        always, _, sometimes = (re.findall(r"\w+", part) for part in said.partition(";"))
+        header, _ = header_and_body(checkpoint)
+        kept = {name.split(".")[1] for name in [*header, *header["__metadata__"]] if name.startswith("method.")}
+        self.assertLessEqual(set(always), kept)
+        self.assertLessEqual(kept, {*always, *sometimes})
+
+
+@of_every_method
+@unittest.skipUnless(os.environ.get("GH_SLOW"), "GH_SLOW=1 kills every method twenty times")
+class KilledOften(ResumeCase):
+    KILLS = 20
+
+    def check(self, method, recipe):
+        arguments = [recipe, GH, *SMALL, *OFTEN, "train.epochs=10"]
+        whole, run = self.dir / "whole", self.dir / "killed"
+        self.ghhost("run", *arguments, "--out", whole)
+        total = self.metrics(whole)[-1]["step"]
+        moments = random.Random(f"{method} {os.environ.get('GH_TEST_SEED', 0)}")
+        for step in sorted(moments.sample(range(1, total), self.KILLS)):
+            process = self.start("run", *arguments, "--out", run, "--resume")
+            # A run that got further than it should is killed while it starts, or soon after.
+            there = self.at_step(run) >= step
+            if not there:
+                self.wait_for_checkpoint(run, process, step)
+            time.sleep(moments.uniform(0, 1 if there else 0.05))
+            self.kill(run, process)
+        self.ghhost("run", *arguments, "--out", run, "--resume")
+        self.assert_same_run(whole, run)
+
+    def at_step(self, run):
+        return max((int(f.stem[5:]) for f in (run / "checkpoints").glob("step-*.safetensors")), default=0)
+
+
+@of_every_method
+class TwoRanks(ResumeCase):
+    """Twenty steps of two processes are those of one."""
+
+    def check(self, method, recipe):
+        one, two = self.dir / "one", self.dir / "two"
+        self.ghhost("run", recipe, GH, *GENTLE, "--out", one)
+        self.ranks("run", recipe, GH, *GENTLE, "--out", two)
+        self.assertGreaterEqual(self.metrics(one)[-1]["step"], 20)
+        a, b = ({k: v for k, v in doubles(newest(run)).items() if not k.startswith("host.")} for run in (one, two))
+        self.assertEqual(set(a), set(b))
+        self.assertGreater(len(a), 0)
+        for name, values in a.items():
+            self.assertLess(max(abs(x - y) for x, y in zip(values, b[name])), 1e-9, name)
+        for x, y in zip(self.metrics(one), self.metrics(two), strict=True):
+            for name in ("loss", "loss_base", "unit_std", "effective_rank", "uniformity"):
+                self.assertAlmostEqual(x[name], y[name], delta=1e-9, msg=name)
 
     def ranks(self, *arguments):
         """Two processes that meet, as a launcher would start them."""
@@ -90,23 +157,25 @@ class Methods(ResumeCase):
         said = [process.communicate(timeout=300)[1] for process in processes]
         self.assertEqual([process.returncode for process in processes], [0, 0], said)
 
-    def test_two_ranks_make_the_steps_of_one_process(self):
-        for method, recipe in recipes().items():
-            with self.subTest(method):
-                one, two = self.dir / f"{method} one", self.dir / f"{method} two"
-                self.ghhost("run", recipe, GH, *GENTLE, "--out", one)
-                self.ranks("run", recipe, GH, *GENTLE, "--out", two)
-                self.assertGreaterEqual(self.metrics(one)[-1]["step"], 15)
-                a, b = (doubles(sorted((run / "checkpoints").glob("step-*"))[-1]) for run in (one, two))
-                a, b = ({k: v for k, v in found.items() if not k.startswith("host.")} for found in (a, b))
-                self.assertEqual(set(a), set(b))
-                self.assertGreater(len(a), 0)
-                for name, values in a.items():
-                    self.assertLess(max(abs(x - y) for x, y in zip(values, b[name])), 1e-9, name)
-                for x, y in zip(self.metrics(one), self.metrics(two)):
-                    for name in ("loss", "loss_base", "unit_std", "effective_rank", "uniformity"):
-                        self.assertAlmostEqual(x[name], y[name], delta=1e-9, msg=name)
+
+class Recipes(ResumeCase):
+    def test_there_is_a_recipe_for_every_method(self):
+        found = recipes()
+        self.assertIn("simclr", found)
+        for method, recipe in found.items():
+            resolved = self.ghhost("check", recipe, "--resolved").stdout
+            self.assertRegex(resolved, rf'\[method\](.*\n)+?id = "{method}"', recipe)
+
+
+def list_tests():
+    """As list_cases.py prints them."""
+    for case in (Killed, KilledOften, TwoRanks, Recipes):
+        for name in unittest.defaultTestLoader.getTestCaseNames(case):
+            print(f"{case.__name__}.{name}" + ("\tslow" if case is KilledOften else ""))
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:] == ["--list"]:
+        list_tests()
+    else:
+        unittest.main()
