@@ -118,6 +118,27 @@ TEST_CASE("bcl remembers each sample's own contrastive loss, which is simclr's")
   CHECK((host.strength - 0.5).abs().max().item<double>() == Approx(0.5));
 }
 
+TEST_CASE("gradients of bcl are those of finite differences") {
+  const std::vector<at::Tensor> views = {test::leaf(at::randn({4, 3}), at::kDouble),
+                                         test::leaf(at::randn({4, 3}), at::kDouble)};
+  Listener host(facts_of(4));
+  const auto method = test::load<SslMethod>("bcl", "projector = \"none\"\ntemperature = 0.5");
+  method->build(host);
+  method->train(true);
+  host::TrainableList trained;
+  Batch batch;
+  batch.views = views;
+  batch.indices = at::arange(4, at::kLong);
+  batch.global_size = 4;
+  const auto loss = [&] {
+    host::FakeStep step(trained);
+    method->step(batch, step);
+    return step.losses.at(0);
+  };
+  loss();
+  CHECK(test::slope_error(views, loss) < 1e-7);
+}
+
 TEST_CASE("bcl and bcl_d go on from their state, memory included, and refuse views without boost") {
   for (const std::string id : {"bcl", "bcl_d"}) {
     INFO(id);

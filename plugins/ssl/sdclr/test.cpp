@@ -5,6 +5,7 @@
 #include "gh/rows.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/relu.h>
@@ -254,35 +255,40 @@ TEST_CASE("sdclr with GH in both branches makes the published step", "[parity]")
   check_step("sdclr_step_gh", true);
 }
 
-TEST_CASE("sdclr's gradients are those of finite differences, the other branch held still") {
+TEST_CASE("gradients of sdclr and bcl_d are those of finite differences, one branch held still") {
   // The dense pass alone: the pruned embedding is a constant, so parameters of the pruned branch
   // get gradients from the second pass only. Scale of a dense normalisation in the projector:
   const std::vector<at::Tensor> views = {at::randn({4, 3, 8, 8}, at::kDouble),
                                          at::randn({4, 3, 8, 8}, at::kDouble)};
   RunFacts facts = test::MethodTrial::facts_of(views);
-  TinyHost host(facts, 4, 5);
-  const auto method = test::load<SslMethod>("sdclr", "embedding = 3");
-  method->build(host);
-  method->train(true);
-  method->begin_epoch(host);
-  host::TrainableList trained;
-  method->trainable(trained);
-  Batch batch;
-  batch.views = views;
-  batch.global_size = 4;
-  std::map<std::string, at::Tensor> of;
-  for (const NamedTensor& p : method->encoder()->parameters()) of[p.name] = p.tensor;
-  for (const auto& [name, pass] : {std::pair<std::string, std::size_t>{"block_bn2.dense.weight", 0},
-                                   {"block_bn2.pruned.weight", 1}}) {
-    const auto loss = [&] {
-      host::FakeStep step(trained);
-      method->step(batch, step);
-      return step.losses.at(pass);
-    };
-    for (const at::Tensor& p : trained.parameters) at::Tensor(p).mutable_grad().reset();
-    loss();
-    INFO(name);
-    CHECK(test::slope_error({of.at(name)}, loss) < 1e-6);
+  facts.per_sample = {"strength"};
+  for (const std::string id : {"sdclr", "bcl_d"}) {
+    TinyHost host(facts, 4, 5);
+    const auto method = test::load<SslMethod>(id, "embedding = 3");
+    method->build(host);
+    method->train(true);
+    method->begin_epoch(host);
+    host::TrainableList trained;
+    method->trainable(trained);
+    Batch batch;
+    batch.views = views;
+    batch.indices = at::arange(4, at::kLong);
+    batch.global_size = 4;
+    std::map<std::string, at::Tensor> of;
+    for (const NamedTensor& p : method->encoder()->parameters()) of[p.name] = p.tensor;
+    for (const auto& [name, pass] :
+         {std::pair<std::string, std::size_t>{"block_bn2.dense.weight", 0},
+          {"block_bn2.pruned.weight", 1}}) {
+      const auto loss = [&] {
+        host::FakeStep step(trained);
+        method->step(batch, step);
+        return step.losses.at(pass);
+      };
+      for (const at::Tensor& p : trained.parameters) at::Tensor(p).mutable_grad().reset();
+      loss();
+      INFO(id << " " << name);
+      CHECK(test::slope_error({of.at(name)}, loss) < 1e-6);
+    }
   }
 }
 

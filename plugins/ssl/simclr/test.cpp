@@ -86,11 +86,12 @@ TEST_CASE("simclr and focal agree with their definitions, pair by pair") {
   CHECK(run("focal", t + "exponent = 0.0", z1, z2).loss == Approx(plain).epsilon(1e-12));
 }
 
-TEST_CASE("gradients of simclr and focal are those of finite differences") {
+TEST_CASE("gradients of simclr, focal and ts are those of finite differences") {
   const at::Tensor z1 = at::randn({4, 3}, at::kDouble), z2 = at::randn({4, 3}, at::kDouble);
   for (const auto& [id, toml] : {std::pair<std::string, std::string>{"simclr", ""},
                                  {"focal", ""},
-                                 {"focal", "exponent = 0.5\ntemperature = 1.0"}}) {
+                                 {"focal", "exponent = 0.5\ntemperature = 1.0"},
+                                 {"ts", "period = 3"}}) {
     const Outcome outcome = run(id, toml, z1, z2);
     const auto slope = [&](const at::Tensor& of, int i, int k) {
       const double step = 1e-6, before = of[i][k].item<double>();
