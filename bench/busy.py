@@ -5,10 +5,12 @@ A ResNet-18 of width 16 under SimCLR on drawn shapes, loader included, as many c
 process that computes without end; with N cores and one neighbour, N threads have a fair claim to N/(N+1) of what they do alone.
 ghhost runs as installed and, for comparison, with OpenMP's own waiting (GOMP_SPINCOUNT=300000); PyTorch as installed, in its
 faster layout, on batches that lie ready in memory: it has no loader to pay for. All take turns, first alone, then beside
-the neighbour; medians of the rounds are printed. The bars: at least 60 % of the fair share, and at most 2 % lost while alone,
-as the median of ratios within rounds. The exit code is 0 when both are met. Close other programs.
+the neighbour; medians of the rounds are printed. What is lost while alone is less than rounds of seconds differ by. It is
+measured on the same step in turns of half a second, with and without the watch on a busy machine, as the median of ratios
+of neighbouring turns. The bars: at least 60 % of the fair share, and at most 2 % lost while alone. The exit code is 0 when
+both are met. Close other programs.
 
-  bench/busy.py                              3 rounds of 4 seconds (about two minutes)
+  bench/busy.py                              3 rounds of 4 seconds, 150 pairs of turns (about five minutes)
   bench/busy.py --rounds 7 --only ghhost     more rounds, without PyTorch
 """
 import argparse
@@ -31,7 +33,9 @@ TARGETS = ["ghhost", "step_bench", "step_allocator", "resnet", "simclr", "shapes
 WIDTH, BATCH, SAMPLES = 16, 64, 640
 OWN, LIBRARY, TORCH = "ghhost", "ghhost, OpenMP's waiting", "torch"
 SHARE, LOSS = 0.60, 0.02
+TURN = 8  # steps
 VARIABLES = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+SPINNING = "300000"  # what the library does by itself, said aloud: then nobody watches
 
 
 class Neighbour:
@@ -50,7 +54,7 @@ class Run:
 
     def __init__(self, scratch, threads, variables):
         self.scratch, self.threads, self.runs = scratch, threads, 0
-        self.environment = {k: v for k, v in os.environ.items() if k not in VARIABLES} | variables
+        self.environment = os.environ | variables
 
     def rate(self, seconds):
         self.runs += 1
@@ -115,7 +119,25 @@ def measure(sides, rounds, seconds):
     return rates
 
 
-def report(rates, names, cores):
+def turns_alone(scratch, threads, pairs):
+    """Seconds of a turn with our way of waiting over those with OpenMP's, of neighbouring turns."""
+    given = argparse.Namespace(threads=threads, network="resnet18", width=WIDTH, size=32, batch=BATCH, convolution="auto")
+    arms = [Arm("ghhost", "channels-last", scratch / f"turns-{i}.safetensors", given, variables)
+            for i, variables in enumerate([{}, {"GOMP_SPINCOUNT": SPINNING}])]
+    ratios = []
+    for number in range(pairs + 1):
+        seconds = {}
+        for arm in arms if number % 2 else arms[::-1]:
+            time.sleep(0.05)  # the other's threads fall asleep
+            arm.ask(1)
+            seconds[arm] = arm.ask(TURN)["seconds"]
+        ratios.append(seconds[arms[0]] / seconds[arms[1]])
+    for arm in arms:
+        arm.close()
+    return sorted(ratios[1:])
+
+
+def report(rates, ratios, names, cores):
     middle = {key: statistics.median(values) for key, values in rates.items()}
     fair = cores / (cores + 1)
     print(f"\n{'samples/s':26} {'alone':>7} {'beside':>7} {'of the fair share':>18}")
@@ -127,9 +149,12 @@ def report(rates, names, cores):
               f"{middle[OWN, True] / middle[TORCH, True]:.2f} beside the neighbour")
     # Of the fair share of what was possible: spinning may be what makes it fast alone.
     share = middle[OWN, True] / (max(middle[OWN, False], middle[LIBRARY, False]) * fair)
-    loss = 1 - statistics.median(a / b for a, b in zip(rates[OWN, False], rates[LIBRARY, False]))
+    loss = statistics.median(ratios) - 1
     print(f"{'met' if share >= SHARE else 'MISSED'}: {share:.2f} of the fair share beside a neighbour, bar {SHARE}")
-    print(f"{'met' if loss <= LOSS else 'MISSED'}: {100 * loss:.1f} % lost while alone, bar {100 * LOSS:.0f} %")
+    # The rank of an order statistic that bounds the median in 95 of 100 samples.
+    low, high = (len(ratios) - 1.96 * len(ratios) ** 0.5) / 2, (len(ratios) + 1.96 * len(ratios) ** 0.5) / 2
+    between = f"{100 * (ratios[max(0, int(low))] - 1):.1f} … {100 * (ratios[min(len(ratios) - 1, int(high))] - 1):.1f}"
+    print(f"{'met' if loss <= LOSS else 'MISSED'}: {100 * loss:.1f} % lost while alone ({between}, 95 %), bar {100 * LOSS:.0f} %")
     return share >= SHARE and loss <= LOSS
 
 
@@ -137,27 +162,31 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4, help="of training, at least, in a turn (default: 4)")
+    parser.add_argument("--pairs", type=int, default=150, help="of turns alone (default: 150)")
     parser.add_argument("--only", choices=["ghhost"], help="leave PyTorch out")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rates of every round there, too")
     parser.add_argument("--no-build", action="store_true", help="take the programs as they are")
     given = parser.parse_args()
     if not given.no_build:
         build(*TARGETS)
+    for name in VARIABLES:
+        os.environ.pop(name, None)
     cores = len(os.sched_getaffinity(0))
     print(f"load average {os.getloadavg()[0]:.2f} at the start, {cores} cores", flush=True)
     with tempfile.TemporaryDirectory(prefix="gh-busy-") as scratch:
         scratch = pathlib.Path(scratch)
-        sides = {OWN: Run(scratch, cores, {}), LIBRARY: Run(scratch, cores, {"GOMP_SPINCOUNT": "300000"})}
+        sides = {OWN: Run(scratch, cores, {}), LIBRARY: Run(scratch, cores, {"GOMP_SPINCOUNT": SPINNING})}
         if not given.only:
             sides[TORCH] = Peer(scratch, cores)
         watch = OthersWatch()
         rates = measure(sides, given.rounds, given.seconds)
         if not given.only:
             sides[TORCH].arm.close()
+        ratios = turns_alone(scratch, cores, given.pairs)
         print(f"other programs than these used {watch.cores():.1f} cores")
     if given.json:
         given.json.write_text(json.dumps({f"{name}, {'beside' if busy else 'alone'}": r for (name, busy), r in rates.items()}, indent=1))
-    return 0 if report(rates, list(sides), cores) else 1
+    return 0 if report(rates, ratios, list(sides), cores) else 1
 
 
 if __name__ == "__main__":
