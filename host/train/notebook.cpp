@@ -6,7 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
 
-#include <cstring>
+#include <algorithm>
 
 namespace gh::host {
 
@@ -46,7 +46,7 @@ void Notebook::visit_pictures(State& state) {
     const std::string name = stored[i]["name"];
     RunDirectory::Picture& picture = pictures[name];
     at::Tensor bytes = at::empty({static_cast<int64_t>(picture.bytes.size())}, at::kByte);
-    std::memcpy(bytes.data_ptr(), picture.bytes.data(), picture.bytes.size());
+    std::copy_n(picture.bytes.data(), picture.bytes.size(), bytes.data_ptr<uint8_t>());
     state.tensor("picture." + std::to_string(i), bytes);
     if (state.loading())
       picture = {name, stored[i]["caption"], stored[i]["mime"],

@@ -15,9 +15,7 @@
 // What it cannot show: registers, occupancy, memory that is not coherent, speed.
 #pragma once
 
-#include <setjmp.h>
-#include <sys/mman.h>
-#include <ucontext.h>
+#include "fiber.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +30,6 @@
 #include <random>
 #include <source_location>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,47 +60,7 @@ namespace gh::emulator {
 
 using Place = std::source_location;
 
-struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 enum class Order { forward, reverse, shuffled };
-
-// A stack with a guard page below it, and the two sides of a switch. swapcontext() saves the signal
-// mask with a system call; after the first entry, jumps do the same seventeen times as fast.
-class Fiber {
- public:
-  explicit Fiber(void (*entry)()) {
-    memory_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory_ == MAP_FAILED) throw Error("no memory for the stack of a thread");
-    mprotect(memory_, kGuard, PROT_NONE);
-    getcontext(&first_);
-    first_.uc_stack.ss_sp = memory_;
-    first_.uc_stack.ss_size = kBytes;
-    makecontext(&first_, entry, 0);
-  }
-  ~Fiber() { munmap(memory_, kBytes); }
-  Fiber(const Fiber&) = delete;
-
-  // Scheduler's side: runs the fiber until it pauses.
-  void resume() {
-    if (_setjmp(outside_)) return;
-    if (!std::exchange(entered_, true)) setcontext(&first_);
-    _longjmp(inside_, 1);
-  }
-  // Fiber's side: back to whoever resumed it.
-  void pause() {
-    if (!_setjmp(inside_)) _longjmp(outside_, 1);
-  }
-
- private:
-  static constexpr size_t kBytes = 256 << 10, kGuard = 4096;
-  void* memory_;
-  ucontext_t first_;
-  bool entered_ = false;
-  jmp_buf inside_, outside_;
-};
 
 // What a lane brings to an operation of its warp.
 struct WarpCall {
@@ -318,7 +275,10 @@ class Machine {
 // One machine, since threadIdx and its like are global in CUDA.
 inline Machine machine;
 
-inline void Machine::enter() { machine.run_thread_for_ever(); }
+inline void Machine::enter() {
+  machine.threads_[machine.current_]->fiber.arrived();
+  machine.run_thread_for_ever();
+}
 
 template <class T>
 T exchange(const char* name, unsigned mask, T value, int source, Place place) {
