@@ -23,7 +23,7 @@ std::string_view arm_state_name(ArmState state) {
 std::size_t count_state(const StudySummary& study, ArmState state) {
   return static_cast<std::size_t>(
       std::count_if(study.runs.begin(), study.runs.end(),
-                    [&](const StudyRun& run) { return run.state == state; }));
+                    [&](const RunOfStudy& run) { return run.state == state; }));
 }
 
 }  // namespace gh::host

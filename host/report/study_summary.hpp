@@ -19,7 +19,7 @@ enum class ArmState { fresh, running, done, failed, resumable };
 std::string_view arm_state_name(ArmState state);
 
 // One arm under one seed, which is one run.
-struct StudyRun {
+struct RunOfStudy {
   // Of its row in tables: every seed of an arm has the same, no two arms do. "GH, w = 0.5".
   std::string label;
   // Of its [[arm]] alone, without what the axes add: "GH"; empty where the study has none.
@@ -45,15 +45,16 @@ struct StudySummary {
   std::filesystem::path file;       // the study file
   std::filesystem::path directory;  // where runs lie, and the page
   std::string baseline;             // label or [[arm]] of the baseline, for headings; may be empty
-  // In the order of their columns: "few", "avg", "accuracy", or of one evaluator, "linear.few".
-  // Empty: what evaluators say by group of classes; where none does, every metric.
+  // In the order of their columns: "few", "accuracy"; of one evaluator, "linear.few"; all that one
+  // says by group of classes, or else at all, "linear". Empty: what evaluators say by group of
+  // classes; where none does, every metric.
   std::vector<std::string> metrics;
   // "rows": a row an arm. "paper": a block of rows a data set or ratio, a column an arm, as the
   // paper's main table has them.
   std::string layout = "rows";
   // Axes whose values are blocks in the layout "paper". Empty: those of the table [data].
   std::vector<std::string> blocks;
-  std::vector<StudyRun> runs;  // in the order of the file, seeds of an arm together
+  std::vector<RunOfStudy> runs;  // in the order of the file, seeds of an arm together
   int64_t epochs_done = 0, epochs_planned = 0;  // what is shared counts once
   std::optional<double> seconds_left;           // of the whole study, as it runs now
   std::string updated;                          // "2026-01-31T12:00:00Z"
