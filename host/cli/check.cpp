@@ -1,6 +1,7 @@
 // ghhost check RECIPE.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/read_recipe.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/toml.hpp"
 #include "run/standard_streams.hpp"
@@ -32,6 +33,7 @@ class Check final : public Command {
     options.required("RECIPE", recipe_, "Recipe file");
     options.rest("OVERRIDE", overrides_,
                  "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+    options.text("--scale", "SCALE", scale_, kScaleHelp);
     options.flag("--json", json_, "Print the outcome as JSON");
     options.flag("--resolved", resolved_, "Print the recipe with every default");
   }
@@ -39,7 +41,7 @@ class Check final : public Command {
   int run(const GlobalOptions& global) override {
     Registry registry(default_search_path(global.plugins));
     Diagnostics diagnostics;
-    const Recipe recipe = load_recipe(recipe_, overrides_, registry, diagnostics);
+    const Recipe recipe = load_recipe_at_scale(recipe_, overrides_, scale_, registry, diagnostics);
     if (!diagnostics.has_errors()) check_without_data(recipe, registry, diagnostics);
     const bool ok = !diagnostics.has_errors();
     if (json_) {
@@ -54,7 +56,7 @@ class Check final : public Command {
   }
 
  private:
-  std::string recipe_;
+  std::string recipe_, scale_;
   std::vector<std::string> overrides_;
   bool json_ = false, resolved_ = false;
 };

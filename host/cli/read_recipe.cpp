@@ -1,6 +1,7 @@
 #include "cli/read_recipe.hpp"
 
 #include "run/standard_streams.hpp"
+#include "study/scale.hpp"
 
 #include "gh/error.hpp"
 
@@ -8,10 +9,20 @@
 
 namespace gh::host {
 
+Recipe load_recipe_at_scale(const std::string& file, const std::vector<std::string>& overrides,
+                            const std::string& scale, Registry& registry, Diagnostics& out) {
+  if (scale.empty()) return load_recipe(file, overrides, registry, out);
+  std::vector<Difference> keys;
+  Recipe recipe = load_scaled_recipe(file, overrides, registry, find_scale(scale, {}), out, keys);
+  if (!out.has_errors()) print_message("Scaled ({}):\n{}", scale, to_text(keys));
+  return recipe;
+}
+
 std::optional<Recipe> read_recipe(const std::string& file,
-                                  const std::vector<std::string>& overrides, Registry& registry) {
+                                  const std::vector<std::string>& overrides, Registry& registry,
+                                  const std::string& scale) {
   Diagnostics diagnostics;
-  Recipe recipe = load_recipe(file, overrides, registry, diagnostics);
+  Recipe recipe = load_recipe_at_scale(file, overrides, scale, registry, diagnostics);
   print_message("{}", diagnostics.text());
   if (diagnostics.has_errors()) return std::nullopt;
   return recipe;

@@ -10,9 +10,19 @@
 
 namespace gh::host {
 
+// What --scale takes.
+inline constexpr const char* kScaleHelp =
+    "Shrink in proportion: \"small\", or a part of the epochs such as 0.1; warm-up, periods, "
+    "momenta and whatever else counts epochs follow";
+
+// A recipe, scaled where `scale` is not empty (study/scale.hpp); prints what was scaled.
+Recipe load_recipe_at_scale(const std::string& file, const std::vector<std::string>& overrides,
+                            const std::string& scale, Registry& registry, Diagnostics& out);
+
 // Prints what is wrong or doubtful; nothing comes back of a recipe with errors.
 std::optional<Recipe> read_recipe(const std::string& file,
-                                  const std::vector<std::string>& overrides, Registry& registry);
+                                  const std::vector<std::string>& overrides, Registry& registry,
+                                  const std::string& scale = {});
 
 // The recipe's file in a run directory. Throws gh::Error (missing_data) where `run` is none.
 std::string recipe_file_of(const std::string& run);

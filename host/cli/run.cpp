@@ -1,6 +1,7 @@
 // ghhost run RECIPE.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/read_recipe.hpp"
 #include "cli/run_by_recipe.hpp"
 
 namespace gh::host {
@@ -24,6 +25,7 @@ class Run final : public Command {
     options.required("RECIPE", recipe_, "Recipe file");
     options.rest("OVERRIDE", overrides_,
                  "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+    options.text("--scale", "SCALE", scale_, kScaleHelp);
     options.flag("--json", json_, "Print the outcome as JSON");
     options.text("--out", "DIR", out_, "Run directory, new or empty; default: runs/<name>-NNN");
     options.flag("--resume", resume_,
@@ -33,12 +35,12 @@ class Run final : public Command {
 
   int run(const GlobalOptions& global) override {
     return run_by_recipe(recipe_, overrides_,
-                         {.out = out_, .resume = resume_, .command = global.command}, global,
-                         json_);
+                         {.out = out_, .resume = resume_, .command = global.command}, global, json_,
+                         scale_);
   }
 
  private:
-  std::string recipe_, out_;
+  std::string recipe_, out_, scale_;
   std::vector<std::string> overrides_;
   bool json_ = false, resume_ = false;
 };

@@ -49,9 +49,10 @@ int show_outcome(const RunOutcome& outcome, bool json) {
 }
 
 int run_by_recipe(const std::string& recipe, const std::vector<std::string>& overrides,
-                  const RunOptions& options, const GlobalOptions& global, bool json) {
+                  const RunOptions& options, const GlobalOptions& global, bool json,
+                  const std::string& scale) {
   Registry registry(default_search_path(global.plugins));
-  const std::optional<Recipe> read = read_recipe(recipe, overrides, registry);
+  const std::optional<Recipe> read = read_recipe(recipe, overrides, registry, scale);
   return read ? show_outcome(run_recipe(*read, registry, options), json) : kBadRecipe;
 }
 

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 std::string remark_of(const ParamSpec& p) {
   std::string text = p.kind_name();
   if (const std::string range = p.range_text(); !range.empty()) text += ", " + range;
-  if (!p.unit.empty()) text += ", in " + p.unit;
+  if (!p.unit.empty()) text += (p.unit.starts_with("per ") ? ", " : ", in ") + p.unit;
   if (p.required()) text += ", required";
   if (p.optional && !p.default_value) text += ", optional";
   if (!p.doc.empty()) text += ": " + p.doc;

@@ -31,10 +31,14 @@ constexpr Param kHarmonize[] = {
                "targets are constants, or gradients flow through the allocation, too"),
     gh::choice("apply", "loss", "loss|projector",
                "a term of the loss, or a fixed layer between the embedding and the method's loss"),
-    gh::real("momentum", "0.999", "momentum of what is tracked").at_least(0).below(1),
+    gh::real("momentum", "0.999", "momentum of what is tracked")
+        .at_least(0)
+        .below(1)
+        .in("per epoch"),
     gh::real("warm_up_momentum", "0.9", "momentum of what is tracked during the warm-up")
         .at_least(0)
-        .below(1),
+        .below(1)
+        .in("per epoch"),
     gh::integer("track_from", "1", "the first that is tracked")
         .at_least(1)
         .at_most(kMostEpochs)

@@ -9,6 +9,7 @@
 #include "gh/plugin.h"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,6 +61,19 @@ struct Recipe {
 // afterwards, the result is not usable.
 Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
                    Catalog& catalog, Diagnostics& out);
+
+// A value of a resolved recipe beside its declaration.
+struct Declared {
+  const std::string& table;  // dotted path of the table it is in
+  bool table_written;        // false: the table itself is a default
+  const ParamSpec& spec;
+  const Value& value;
+};
+using DeclaredVisitor = std::function<void(const Declared&)>;
+
+// Calls `visit` with every parameter that `recipe`, which has no errors, gives a value, the host's
+// and those of components. Fields of a parameter that is a table are part of its value.
+void for_each_declared(const Recipe& recipe, Catalog& catalog, const DeclaredVisitor& visit);
 
 // The host's own tables, as `ghhost keys` lists them: path ("train"), doc, schema.
 struct HostTable {

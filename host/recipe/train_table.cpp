@@ -9,7 +9,8 @@ using Presence = TableSpec::Presence;
 constexpr Param kTrain[] = {
     gh::integer("epochs", nullptr, "passes over the training split")
         .at_least(1)
-        .at_most(kMostEpochs),
+        .at_most(kMostEpochs)
+        .in("epochs"),
     gh::integer("batch", nullptr, "samples a step").at_least(1).at_most(kMostSamples),
     gh::integer(
         "accumulate", "1",

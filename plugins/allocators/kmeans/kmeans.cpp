@@ -130,7 +130,7 @@ constexpr gh::Param kParams[] = {
     gh::integer("iterations", "10", "rounds of a fit at most; ends when no sample moves")
         .at_least(1)
         .at_most(100000),
-    gh::integer("every", "1", "epochs between fits").at_least(1).at_most(1000000),
+    gh::integer("every", "1", "between fits").at_least(1).at_most(1000000).in("epochs"),
     gh::choice("source", "embeddings", "embeddings|table",
                "what is clustered: embeddings from a pass over the data, or the tracked logits"),
 };

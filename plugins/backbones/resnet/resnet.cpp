@@ -173,9 +173,10 @@ class Resnet50 final : public Resnet {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("width", "64", "channels of the first stage; each later one has twice as many")
+    gh::integer("width", "64", "of the first stage; each later one has twice as many")
         .at_least(1)
-        .at_most(1024),
+        .at_most(1024)
+        .in("channels"),
     gh::choice("stem", "imagenet", "imagenet|small",
                "imagenet: 7x7 of stride 2 and max-pooling; small: 3x3 of stride 1, for 32x32"),
     gh::choice("init", "torch", "torch|kaiming",

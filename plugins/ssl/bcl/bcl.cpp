@@ -80,7 +80,7 @@ class BclD final : public Boosted<gh::parts::TwoBranches> {
 };
 
 #define BCL_PARAMS                                                                            \
-  gh::real("momentum", "0.97", "of each sample's loss over the epochs").at_least(0).below(1), \
+  gh::real("momentum", "0.97", "of each sample's loss").at_least(0).below(1).in("per epoch"), \
       gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0),              \
       GH_PROJECTOR_PARAMS
 

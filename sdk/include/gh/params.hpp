@@ -30,6 +30,10 @@ struct Param : gh_param_v1 {
     return upper(bound, GH_PARAM_HAS_MAX | GH_PARAM_MAX_OPEN);
   }
   constexpr Param at_most(double bound) const { return upper(bound, GH_PARAM_HAS_MAX); }
+  // What the value counts. The host shrinks a run in proportion (`--scale`) by these:
+  //   "epochs", "steps"  a number of them, or one at which something happens
+  //   "per epoch"        a factor applied once an epoch, such as the momentum of a table of samples
+  //   "channels"         the width of a network
   constexpr Param in(const char* of_what) const {
     Param p = *this;
     p.unit = of_what;
