@@ -125,9 +125,14 @@ at::Tensor thin(const at::Tensor& labels, const LongTail& law) {
     require(labels.dim() >= 1, ErrorCode::shape, "expected labels of N samples, got a scalar");
     return to_tensor(read_index_file(law.file, labels.size(0)));
   }
+  require(law.keep > 0 && law.keep <= 1, ErrorCode::invalid_param,
+          "longtail.keep must be above 0 and at most 1, got ", law.keep);
   Members members = members_of(labels);
-  const std::vector<int64_t> sizes =
+  std::vector<int64_t> sizes =
       law.law == "counts" ? sizes_by_count(law, members) : sizes_by_law(law, members);
+  for (int64_t& size : sizes)
+    if (size > 0)
+      size = std::max<int64_t>(1, static_cast<int64_t>(law.keep * static_cast<double>(size)));
   std::mt19937 generator(law.seed);
   std::vector<int64_t> chosen;
   for (std::size_t c = 0; c < members.size(); ++c) {

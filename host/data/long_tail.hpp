@@ -15,13 +15,15 @@ namespace gh::host {
 //   step    n in the first half of the classes, n/ratio in the others
 //   pareto  n·(1 + (ratio^alpha − 1)·c/(C−1))^(−1/alpha): classes larger than x fall as x^−alpha
 //   counts  counts[c]
-// samples, or all it has; law "file" keeps the positions a file lists (data/index_file.hpp).
+// samples, or all it has, and of these the part `keep`, rounded down, at least one; law "file"
+// keeps the positions a file lists (data/index_file.hpp).
 struct LongTail {
   std::string law = "exp";
   double ratio = 1;  // exp, step, pareto: largest over smallest class
   double alpha = 1;  // pareto
   std::vector<int64_t> counts = {};
   std::filesystem::path file = {};
+  double keep = 1;  // not of law "file"
   uint32_t seed = 0;
 };
 

@@ -41,6 +41,7 @@ LongTail read_long_tail(const Recipe& recipe) {
   out.law = recipe.text("data.longtail.law");
   if (recipe.find("data.longtail.ratio")) out.ratio = recipe.real("data.longtail.ratio");
   out.alpha = recipe.real("data.longtail.alpha");
+  out.keep = recipe.real("data.longtail.keep");
   if (const Value* counts = recipe.find("data.longtail.counts"))
     for (const Value& count : *counts->as<Array>()) out.counts.push_back(*count.as<int64_t>());
   if (recipe.find("data.longtail.file")) out.file = recipe.text("data.longtail.file");

@@ -38,6 +38,9 @@ constexpr Param kLongtail[] = {
     gh::path("file", nullptr,
              "file: positions to keep, as .npy, as .json such as a run's data.json, or one a line")
         .optional(),
+    gh::real("keep", "1.0", "part of each class, at least one sample, that stays after the law")
+        .above(0)
+        .at_most(1),
     gh::integer("seed", "0", "seed of the choice of samples").at_least(0).at_most(4294967295),
 };
 constexpr Param kData[] = {

@@ -145,6 +145,14 @@ void the_long_tail_has_what_its_law_reads(const Table& resolved, Diagnostics& ou
   }
 }
 
+void a_file_names_all_that_is_kept(const Table& resolved, Diagnostics& out) {
+  const std::string* law = get<std::string>(resolved, "data.longtail.law");
+  const double* keep = get<double>(resolved, "data.longtail.keep");
+  if (!law || *law != "file" || !keep || *keep == 1) return;
+  out.error(locate(resolved, "data.longtail.keep"), "data.longtail.keep",
+            "law \"file\" keeps what the file names; remove it or change the law");
+}
+
 void a_batch_has_whole_parts(const Table& resolved, Diagnostics& out) {
   const int64_t* batch = get<int64_t>(resolved, "train.batch");
   const int64_t* parts = get<int64_t>(resolved, "train.accumulate");
@@ -181,6 +189,7 @@ constexpr Rule kRules[] = {run_has_a_name,
                            a_centre_is_no_larger_than_the_picture,
                            operations_on_pictures_have_a_size,
                            the_long_tail_has_what_its_law_reads,
+                           a_file_names_all_that_is_kept,
                            gh_starts_before_the_end,
                            two_stages_need_gh,
                            a_batch_has_whole_parts,

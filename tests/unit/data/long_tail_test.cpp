@@ -103,6 +103,24 @@ TEST_CASE("the Pareto law ends at n over ratio for every ratio and exponent") {
     }
 }
 
+TEST_CASE("a part of each class stays after the law, and at least one sample") {
+  const at::Tensor labels = balanced(4, 500);
+  const LongTail whole{.law = "exp", .ratio = 64};
+  LongTail part = whole;
+  part.keep = 0.1;
+  CHECK(counts(labels, part) == Positions{50, 12, 3, 1});
+  CHECK(counts(labels, {.law = "counts", .counts = {8, 4, 2, 1}, .keep = 0.5}) ==
+        Positions{4, 2, 1, 1});
+  // The first of those that the law keeps, whatever is left.
+  const Positions all = list(thin(labels, whole)), some = list(thin(labels, part));
+  CHECK(std::equal(some.begin(), some.begin() + 50, all.begin()));
+  CHECK(std::equal(some.begin() + 50, some.begin() + 62, all.begin() + 500));
+  for (const double wrong : {0.0, -0.5, 1.5, std::nan("")}) {
+    part.keep = wrong;
+    CHECK_THROWS_WITH(thin(labels, part), Contains("longtail.keep must be above 0"));
+  }
+}
+
 TEST_CASE("sizes by the Pareto law have the survival function x^-alpha") {
   // The share of classes of at least x is linear in x^−alpha, from 0 at n to 1 at n/ratio.
   const int64_t classes = 400, n = 2000;

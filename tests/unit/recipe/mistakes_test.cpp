@@ -95,6 +95,8 @@ TEST_CASE("one mistake gives one message") {
        "dataset 'greedy' declares a parameter 'longtail', but that key is the host's"},
       {"id = \"toy\"", "id = \"toy\"\nlongtail = {}", "data.longtail.ratio",
        "missing; law \"exp\" needs it"},
+      {"id = \"toy\"", "id = \"toy\"\nlongtail = { law = \"file\", file = \"a\", keep = 0.5 }",
+       "data.longtail.keep", "keeps what the file names"},
       {"id = \"toy\"", "id = \"toy\"\nlongtail = 100", "data.longtail",
        "expected a table, got 100"},
       {"[data]", "harmonize = 1\n[data]", "harmonize", "expected a table, got an integer"},
