@@ -58,7 +58,7 @@ when = ["never"]
       {8, 6, "backbone.id", "nobody provides 'resnet'"},
       {12, 1, "method.temperature", "unknown key of ssl 'barlow'; its keys are: id, lambda, note"},
       {14, 11, "harmonize.warm_up", "expected less than train.epochs = 20, got 30"},
-      {15, 12, "harmonize.momentum", "expected a number ≥ 0 and < 1, got 1.0"},
+      {15, 12, "harmonize.momentum", "expected a number ≥ 0 and < 1 (per epoch), got 1.0"},
       {16, 13, "harmonize.structure.points", "missing; expected an integer ≥ 2"},
       {13, 1, "harmonize.allocator", "missing table"},
       {17, 1, "train.batch", "missing; expected an integer in 1 … 1048576"},

@@ -74,11 +74,11 @@ TEST_CASE("an override that cannot apply is refused with what to write instead")
       {"+train.epoch=2", "train.epoch: unknown key of [train]; did you mean 'epochs'?", 2},
       {"+harmonise.weight=2", "harmonise: unknown table of the recipe; did you mean 'harmonize'?",
        2},
-      {"train.epochs=0", "train.epochs: expected an integer in 1 … 1000000, got 0", 14},
+      {"train.epochs=0", "train.epochs: expected an integer in 1 … 1000000 (epochs), got 0", 14},
       {"train.optimizer={id = \"sgd\", lr = -1}",
        "train.optimizer.lr: expected a number > 0, got -1", 35},
       {"train.epochs=ten",
-       "train.epochs: expected an integer in 1 … 1000000, got the string \"ten\"", 14},
+       "train.epochs: expected an integer in 1 … 1000000 (epochs), got the string \"ten\"", 14},
       {"train.epochs.x=1", "train.epochs is an integer, not a table", 1},
       {"train.epochs.x.y=1", "train.epochs is an integer, not a table", 1},
       {"+train.epochs=2", "train.epochs: is set already at ", 2},
@@ -131,10 +131,11 @@ TEST_CASE("elements that a list does not have are named") {
 
 TEST_CASE("the override is shown with a caret") {
   const Loaded loaded = load(kMinimal, {"seed=1", "train.epochs=0"});
-  CHECK(loaded.out.text() ==
-        "command line:2:14: error: train.epochs: expected an integer in 1 … 1000000, got 0\n"
-        "    2 | train.epochs=0\n"
-        "      |              ^\n");
+  CHECK(
+      loaded.out.text() ==
+      "command line:2:14: error: train.epochs: expected an integer in 1 … 1000000 (epochs), got 0\n"
+      "    2 | train.epochs=0\n"
+      "      |              ^\n");
 }
 
 TEST_CASE("mistakes of overrides and of the file are reported together") {
