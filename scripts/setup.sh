@@ -2,7 +2,7 @@
 # Installs what the build needs and is missing, finds or gets LibTorch, and writes its directory to build/torch-dir.
 #   scripts/setup.sh          for building and running
 #   scripts/setup.sh --test   also what the tests need
-#   scripts/setup.sh --test-all   also what the fuzzers and clang-tidy need
+#   scripts/setup.sh --test-all   also what the fuzzers, clang-tidy and the test of Slurm need
 # Variables: GH_TORCH_DIR (or Torch_DIR, CMAKE_PREFIX_PATH) use this LibTorch; GH_TORCH_VERSION another version from the package
 # index; GH_TORCH_INDEX another index.
 set -euo pipefail
@@ -96,11 +96,17 @@ fi
 
 if [ "${1:-}" = --test-all ] && command -v apt-get >/dev/null; then
   install_packages clang-14 libclang-rt-14-dev clang-tidy-14
+  # A Slurm that a test starts and stops.
+  install_packages slurm-wlm munge
 fi
 if [ "${1:-}" = --test ] || [ "${1:-}" = --test-all ]; then
   # Reports are looked at in a real browser.
   if command -v apt-get >/dev/null && ! command -v chromium chromium-browser google-chrome >/dev/null; then
     install_packages chromium
+  fi
+  # Studies are handed to the engines there are: a small one, and Slurm with --test-all.
+  if command -v apt-get >/dev/null && ! command -v parallel >/dev/null; then
+    install_packages parallel
   fi
   ensure_venv
   if ! .venv/bin/clang-format --version 2>/dev/null | grep -q " $clang_format_version"; then
