@@ -3,9 +3,10 @@ import json
 import unittest
 
 from ghhost_case import SOURCE, TOY
+from paper_studies import STUDIES, arms
 from test_resume import OFTEN, ResumeCase
 
-ABLATIONS = sorted((SOURCE / "recipes/cifar100-lt/ablations").glob("*.toml"))
+GH = SOURCE / "recipes/cifar100-lt/simclr-gh.toml"
 # The recipes of CIFAR-100-LT on a few drawn shapes.
 SMALL = ['data={id="shapes", per_class=40, longtail={law="exp", ratio=10}}', "backbone.width=4", "train.batch=64", "train.threads=1",
          "loader.threads=1", "train.epochs=1", "~eval", "harmonize.warm_up=0", "train.schedule.warm_up=0"]
@@ -21,24 +22,40 @@ def tensors(file):
             for name, entry in header.items() if name != "__metadata__"}
 
 
+def ablations():
+    """What the studies of the paper do to GH, each once, but for lengths of the warm-up."""
+    changes = {tuple(o for o in overrides if o.startswith(("harmonize.", "~harmonize.")) and not o.startswith("harmonize.warm_up="))
+               for file in STUDIES for _, recipe, overrides in arms(file) if recipe == GH}
+    return sorted(change for change in changes if change)
+
+
 class Ablations(ResumeCase):
+    # Two steps are too few for these to differ.
+    ALIKE = ("harmonize.momentum=", 'harmonize.prior={id="uniform"}', "harmonize.allocator.iterations=", "harmonize.allocator.tolerance=")
+    # What the recipe has, along an axis.
+    DEFAULTS = {("harmonize.weight=1.0",), ("harmonize.temperature=0.1",), ("harmonize.allocator.epsilon=0.05",), ("harmonize.structure.points=100",)}
+
+    def loss(self, number, change):
+        run = self.dir / str(number)
+        self.ghhost("run", GH, *change, *SMALL, "--out", run, env={"XDG_CACHE_HOME": str(self.dir / "cache")})
+        row = self.metrics(run)[0]
+        without = ('harmonize.apply="projector"', "harmonize.weight=0.0")
+        self.assertEqual("loss_gh" in row, not any(o in without for o in change))
+        self.assertIn("surrogate_nmi", row)
+        return row["loss"]
+
     def test_every_ablation_runs_an_epoch(self):
-        self.assertGreater(len(ABLATIONS), 30)
-        recipes = [SOURCE / "recipes/cifar100-lt/simclr-gh.toml", *ABLATIONS]
-        losses = {}
-        for recipe in recipes:
-            with self.subTest(recipe.stem):
-                run = self.dir / recipe.stem
-                self.ghhost("run", recipe, *SMALL, "--out", run, env={"XDG_CACHE_HOME": str(self.dir / "cache")})
-                row = self.metrics(run)[0]
-                losses[recipe.stem] = row["loss"]
-                self.assertEqual("loss_gh" in row, recipe.stem != "projector-only")
-                self.assertIn("surrogate_nmi", row)
-        # An arm that changes nothing would be a mistake in its recipe. Two steps are too few for some to differ.
-        alike = {"warm-up-0", "warm-up-10", "warm-up-100", "warm-up-400", "momentum-0.9", "momentum-0.99", "without-prior", "large-set", "iterations-100"}
-        base = losses["simclr-gh"]
-        for name in losses.keys() - alike - {"simclr-gh", "joint-warm-up-10", "joint-warm-up-100", "joint-warm-up-400"}:
-            self.assertNotEqual(losses[name], base, name)
+        changes = ablations()
+        self.assertGreater(len(changes), 30)
+        as_it_is = self.loss("as-it-is", ())
+        for number, change in enumerate(changes):
+            with self.subTest(change):
+                loss = self.loss(number, change)
+                # One that changes nothing would be a mistake in its study.
+                if change in self.DEFAULTS:
+                    self.assertEqual(loss, as_it_is)
+                elif not all(o.startswith(self.ALIKE) for o in change):
+                    self.assertNotEqual(loss, as_it_is)
 
 
 class WhatItTells(ResumeCase):

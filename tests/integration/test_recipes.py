@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Every file under recipes is what it says: recipes, also those of plugins, and the arms of studies pass `ghhost check`, as they are and at small scale, and
+docs/paper.md leads to all studies."""
+import concurrent.futures
+import os
+import re
+import tomllib
+import unittest
+
+from ghhost_case import SOURCE, GhhostCase
+from paper_studies import STUDIES, arms
+
+# Parts are of recipes that include them, engines are printed in test_engines.py.
+RECIPES = sorted(file for file in [*(SOURCE / "recipes").rglob("*.toml"), *SOURCE.glob("plugins/*/*/recipe.toml")]
+                 if not {"parts", "engines", "paper"} & set(file.relative_to(SOURCE).parts))
+
+
+class Recipes(GhhostCase):
+    def check_all(self, checks):
+        """Each of (name, arguments of check), as many at a time as there are cores."""
+        def check(arguments):
+            try:
+                return self.ghhost("check", *arguments).stderr
+            except AssertionError as error:
+                return str(error)
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for (name, arguments), said in zip(checks, pool.map(check, [arguments for _, arguments in checks])):
+                with self.subTest(name):
+                    self.assertEqual(re.sub(r"^Scaled .*\n(  .*\n)*", "", said), "")
+
+    def test_every_recipe_is_one(self):
+        self.assertGreater(len(RECIPES), 60)
+        self.check_all([(file.stem, [file]) for file in RECIPES])
+
+    def test_every_arm_of_a_study_is_one_at_both_scales(self):
+        self.assertGreater(len(STUDIES), 30)
+        checks = {}
+        for file in STUDIES:
+            small = tomllib.loads(file.read_text()).get("scale", {}).get("small", {})
+            small = [*small.get("overrides", []), "--scale", str(small.get("epochs", "small"))]
+            for label, recipe, overrides in arms(file):
+                # Ratios are as good as each other.
+                key = (recipe, *(o for o in overrides if not o.startswith("data.longtail.ratio=")))
+                checks[key] = (f"{file.stem}: {label}", [recipe, *overrides])
+                checks[key, "small"] = (f"{file.stem}: {label}, small", [recipe, *overrides, *small])
+        self.check_all(list(checks.values()))
+
+    def test_labels_tell_arms_apart_and_name_the_baseline(self):
+        for file in STUDIES:
+            with self.subTest(file.stem):
+                study = tomllib.loads(file.read_text())
+                labels = [arm["label"] for arm in study["arm"]]
+                self.assertEqual(len(set(labels)), len(labels))
+                self.assertIn(study.get("baseline", labels[0]), labels)
+                self.assertEqual(len(study["seeds"]), len(set(study["seeds"])))
+
+    def test_the_page_of_the_paper_leads_to_every_study_and_has_every_table_and_figure(self):
+        page = (SOURCE / "docs/paper.md").read_text()
+        self.assertEqual({link for link in re.findall(r"recipes/paper/([\w-]+\.toml)\)", page)}, {file.name for file in STUDIES})
+        rows = " ".join(row for row in re.findall(r"^\| ((?:Table|Figure) [^|]*)", page, re.M))
+        tables = " ".join(re.findall(r"Table ([\d, ]+)", rows)).replace(",", " ").split()
+        figures = " ".join(re.findall(r"Figure ([\dabc, ]+)", rows)).replace(",", " ").split()
+        self.assertEqual(sorted(map(int, tables)), list(range(1, 29)))
+        self.assertEqual(sorted(figures), ["1", "2", "3a", "3b", "3c", "4", "5", "6", "7", "8", "9"])
+
+
+if __name__ == "__main__":
+    unittest.main()
