@@ -50,8 +50,8 @@ def block(methods):
     return "\n".join([BEGIN, *head, *map(row, methods.values()), END])
 
 
-def with_block(page, text):
-    return re.sub(f"{BEGIN}.*?{END}", lambda _: text, page, flags=re.S)
+def with_block(page, text, begin=BEGIN, end=END):
+    return re.sub(f"{begin}.*?{end}", lambda _: text, page, flags=re.S)
 
 
 if __name__ == "__main__":

@@ -56,9 +56,10 @@ std::string heading(const RunRecord& run) {
   return out + html_notice(failures) + html_notice(run.problems);
 }
 
-// Results by group of classes: the last moment of each evaluator large, those before folded.
+// Results by group of classes: the last moment of each evaluator large, that before training below
+// it, for what was learned, those between folded.
 std::string by_group(std::span<const EvaluatorSeries> all, std::span<const std::string> labels) {
-  std::vector<GroupLine> last, earlier;
+  std::vector<GroupLine> last, start, earlier;
   for (std::size_t i = 0; i < all.size(); ++i)
     for (const ResultRecord* result : all[i].shown()) {
       const auto row = group_row(*result);
@@ -69,9 +70,11 @@ std::string by_group(std::span<const EvaluatorSeries> all, std::span<const std::
         continue;
       }
       const std::string label = moment_label(*result), epoch = epoch_beside(label, row->epoch);
-      earlier.push_back({labels[i], label + (epoch.empty() ? "" : ", " + epoch), *row});
+      auto& before = result->moment == "start" ? start : earlier;
+      before.push_back({labels[i], label + (epoch.empty() ? "" : ", " + epoch), *row});
     }
-  return group_table(last) + html_folded("Earlier moments", compact_group_table(earlier));
+  return group_table(last) + compact_group_table(start) +
+         html_folded("Earlier moments", compact_group_table(earlier));
 }
 
 std::string numbers(const EvaluatorSeries& series, const std::string& label) {

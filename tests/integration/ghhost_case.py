@@ -10,6 +10,8 @@ import unittest
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 GHHOST = pathlib.Path(os.environ.get("GHHOST", SOURCE / "build/bin/ghhost"))
 TOY = SOURCE / "recipes/toy.toml"
+# Pictures, in seconds; nothing is learned from them.
+SHAPES = SOURCE / "plugins/ssl/simclr/recipe.toml"
 # Ten epochs, five of them warm-up: enough to pass through every phase.
 SHORT = ["train.epochs=10", "harmonize.warm_up=5"]
 

@@ -6,9 +6,8 @@ import re
 import shutil
 import unittest
 
-from ghhost_case import GHHOST, SOURCE, GhhostCase
+from ghhost_case import GHHOST, SHAPES, SOURCE, GhhostCase
 
-SHAPES = SOURCE / "recipes/shapes.toml"
 SMALL = ["data.per_class=20", "data.test_per_class=5", "data.longtail.ratio=4", "train.epochs=2", "train.batch=16",
          "train.threads=1"]
 ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_good.so"

@@ -2,8 +2,8 @@
 import json
 import unittest
 
-from ghhost_case import SOURCE, TOY
-from test_resume import SHAPES, ResumeCase
+from ghhost_case import SHAPES, TOY
+from test_resume import ResumeCase
 
 # Two epochs on drawn shapes, judged by neighbours.
 KNN = ['eval=[{id="knn", k=5}]']

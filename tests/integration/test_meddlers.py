@@ -5,14 +5,14 @@ import socket
 import subprocess
 import unittest
 
-from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
+from ghhost_case import GHHOST, SHAPES, SHORT, TOY, GhhostCase
 
 ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_meddlers.so"
-SHAPES = [SOURCE / "recipes/shapes.toml", "data.per_class=40", "train.epochs=2", "train.threads=1"]
+SMALL = [SHAPES, "data.per_class=40", "train.epochs=2", "train.threads=1"]
 
 
 class Meddled(GhhostCase):
-    def run_with(self, out, *evaluators, recipe=SHAPES, expect=0, more=()):
+    def run_with(self, out, *evaluators, recipe=SMALL, expect=0, more=()):
         evals = ", ".join(evaluators)
         done = self.ghhost("--plugin", ZOO, "run", *recipe, f"eval=[{evals}]", *more, "--out", self.dir / out, expect=expect)
         return self.dir / out, done
@@ -76,7 +76,7 @@ class Meddled(GhhostCase):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        command = [GHHOST, "--plugin", ZOO, "run", *SHAPES, "ranks.timeout=120", f"eval=[{', '.join(evaluators)}]", "--out", self.dir / out]
+        command = [GHHOST, "--plugin", ZOO, "run", *SMALL, "ranks.timeout=120", f"eval=[{', '.join(evaluators)}]", "--out", self.dir / out]
         ranks = [subprocess.Popen([*map(str, command)], cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank),
                                        "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})

@@ -13,7 +13,7 @@ import time
 import unittest
 import zlib
 
-from ghhost_case import GHHOST, SOURCE, TOY, GhhostCase
+from ghhost_case import GHHOST, SHAPES, SOURCE, TOY, GhhostCase
 
 try:
     import torch
@@ -209,7 +209,7 @@ class Ranks(GhhostCase):
 
     def test_evaluations_do_not_depend_on_how_many_ranks_compute_features(self):
         # 1500 training samples of the probe are three batches of features: two for the first rank, one for the second.
-        settings = [SOURCE / "recipes/shapes.toml", "train.epochs=1", "data.per_class=150", 'eval=[{id="knn"}, {id="linear_probe", protocol="fast"}]']
+        settings = [SHAPES, "train.epochs=1", "data.per_class=150", 'eval=[{id="knn"}, {id="linear_probe", protocol="fast"}]']
         run, one, two = self.dir / "run", self.dir / "one", self.dir / "two"
         self.ghhost("run", *settings, "--out", run)
         self.ghhost("eval", run, "--out", one)

@@ -12,7 +12,6 @@ import unittest
 
 from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
 
-SHAPES = SOURCE / "recipes/shapes.toml"
 # Twelve epochs of the toy with GH from the sixth on, saved at every one.
 LONG = ["train.epochs=12", "harmonize.warm_up=5", "checkpoint.every=1"]
 # A run long enough to be hit in the middle of an epoch; saves at every step but for the clock.

@@ -4,11 +4,11 @@ import signal
 import time
 import unittest
 
-from ghhost_case import GHHOST, SOURCE, TOY
+from ghhost_case import GHHOST, SHAPES, TOY
 from test_data import small_jpeg
 from test_resume import ResumeCase
 
-SHAPES = [SOURCE / "recipes/shapes.toml", "data.per_class=40", "train.epochs=2", "train.threads=1"]
+SMALL = [SHAPES, "data.per_class=40", "train.epochs=2", "train.threads=1"]
 ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_meddlers.so"
 LONG = 60  # seconds; what is stopped would go on for much longer
 
@@ -35,7 +35,7 @@ class Stopped(ResumeCase):
         for name, long in evaluators.items():
             with self.subTest(name):
                 run = self.dir / name
-                process = self.start("run", *SHAPES, f'eval=[{{id="{name}", {long}}}]', "--out", run)
+                process = self.start("run", *SMALL, f'eval=[{{id="{name}", {long}}}]', "--out", run)
                 self.wait_until_doing(run, process, f"evaluating {name}")
                 seen = self.status(run)["updated"]
                 self.wait_until(process, "a heartbeat", lambda: self.status(run)["updated"] > seen)
@@ -65,7 +65,7 @@ class Stopped(ResumeCase):
 
     def test_the_last_evaluation_is_made_again(self):
         knn = '{id="knn", k=5}'
-        self.stop_and_resume(*SHAPES, f'eval=[{knn}, {{id="zoo_waiting", file="FILE"}}, {knn}]')
+        self.stop_and_resume(*SMALL, f'eval=[{knn}, {{id="zoo_waiting", file="FILE"}}, {knn}]')
 
     def test_an_evaluation_between_epochs_is_made_again_and_what_was_learnt_is_kept(self):
         evals = 'eval=[{id="circle", every=1}, {id="zoo_waiting", every=2, file="FILE"}]'
@@ -98,7 +98,7 @@ class Stopped(ResumeCase):
     def test_a_second_signal_leaves_at_once_and_says_so(self):
         run = self.dir / "run"
         evaluator = f'eval=[{{id="zoo_waiting", deaf=true, file="{self.dir / "never"}"}}]'
-        process = self.start("--plugin", ZOO, "run", *SHAPES, evaluator, "--out", run)
+        process = self.start("--plugin", ZOO, "run", *SMALL, evaluator, "--out", run)
         self.wait_until_doing(run, process, "evaluating zoo_waiting")
         deadline = time.monotonic() + LONG
         while process.poll() is None:  # those that follow the first too closely are the same wish
@@ -113,7 +113,7 @@ class Stopped(ResumeCase):
 
     def test_evaluating_afterwards_can_be_stopped(self):
         run, out = self.dir / "run", self.dir / "out"
-        self.ghhost("run", *SHAPES, 'eval=[{id="knn", k=5}]', "--out", run)
+        self.ghhost("run", *SMALL, 'eval=[{id="knn", k=5}]', "--out", run)
         process = self.start("eval", run, 'eval=[{id="tsne", iterations=10000000}]', "--out", out)
         self.wait_until_doing(out, process, "evaluating tsne")
         self.stop(process, signal.SIGINT)
@@ -163,7 +163,7 @@ train = {{ epochs = 1, batch = 3, threads = 1, optimizer = {{ id = "sgd", lr = 0
         pipe = self.dir / "pipe"
         os.mkfifo(pipe)
         self.assertIn("is a pipe", self.ghhost("check", pipe, expect=78).stderr)
-        done = self.ghhost("run", *SHAPES, f'backbone.weights="{pipe}"', "--out", "never", expect=74)
+        done = self.ghhost("run", *SMALL, f'backbone.weights="{pipe}"', "--out", "never", expect=74)
         self.assertIn(f"{pipe} is a pipe", done.stderr)
         self.assertFalse((self.dir / "never").exists())
 

@@ -5,9 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
-
-SHAPES = SOURCE / "recipes/shapes.toml"
+from ghhost_case import GHHOST, SHAPES, SHORT, TOY, GhhostCase
 
 
 class Streams(GhhostCase):

@@ -36,16 +36,18 @@ void write_regular(const RunFixture& run, int epochs) {
 
 }  // namespace
 
-TEST_CASE("groups of classes stand on top, the last moment large, with their definition") {
+TEST_CASE("groups of classes stand on top, the last moment large, that before training below it") {
   const RunFixture run;
   write_regular(run, 5);
   const std::string page = page_of(run);
   const auto top = page.find("<h2>By group of classes</h2>");
-  CHECK(top < page.find("<h2>knn"));
+  const auto end = page.find("<h2>knn");
+  REQUIRE(top < end);
+  CHECK(count(page.substr(top, end - top), "<details") == 0);
   CHECK(count(page,
               "<td class=\"n\">60.12</td><td class=\"n\">50.00</td><td "
               "class=\"n\">40.00</td><td class=\"n std\">10.06</td><td class=\"n "
-              "avg\">50.04</td>") == 2);  // at the end, and folded at the start
+              "avg\">50.04</td>") == 2);  // at the end and at the start
   CHECK(count(page, "<table class=\"groups\"") == 1);
   CHECK(count(page, "<table class=\"groups compact\"") == 1);
   CHECK(count(page, "<p class=\"caption\">Mean of a group; std: of groups</p>") == 1);
