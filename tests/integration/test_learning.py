@@ -18,11 +18,12 @@ class Learning(GhhostCase):
         return [{metric["name"]: metric["value"] for metric in result["metrics"]} for result in results]
 
     def test_simclr_learns_forms_of_many_and_of_few_samples(self):
+        # Over seeds 0 to 11, untrained encoders reach 11 to 15 %, chance being 10 %, and trained ones 16 to 28 points more; of the few, at
+        # most 1 % and 23 to 37 points more.
         untrained, trained = self.accuracies()
-        # Chance is 10 %.
-        self.assertLess(untrained["accuracy"], 15)
-        self.assertGreater(trained["accuracy"], 2 * untrained["accuracy"])
-        self.assertGreater(trained["few"], untrained["few"] + 10)
+        self.assertLess(untrained["accuracy"], 18)
+        self.assertGreater(trained["accuracy"], untrained["accuracy"] + 12)
+        self.assertGreater(trained["few"], untrained["few"] + 16)
 
 
 if __name__ == "__main__":

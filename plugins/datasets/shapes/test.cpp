@@ -2,9 +2,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <cmath>
 #include <set>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -112,6 +114,30 @@ TEST_CASE("shapes stand out from their background, whole and outlined") {
     all_outlined += outlined;
   }
   CHECK(all_outlined < 0.8 * all_solid);
+}
+
+TEST_CASE("shapes of a class have no mean colour of their own") {
+  constexpr int64_t kClasses = 10, kEach = 100;
+  auto shapes = test::load<Dataset>("shapes", "per_class = 100");
+  const auto split = shapes->open("train", 3);
+  std::vector<std::array<double, 3>> means(kClasses * kEach);
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    const std::string p = picture(*split, static_cast<int64_t>(i));
+    for (std::size_t at = 0; at < p.size(); ++at) means[i][at % 3] += level(p, at) / 1024;
+  }
+  // Of the other pictures, the one of the nearest colour is of the same class by chance only.
+  int64_t same = 0;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    double nearest = 1e30;
+    std::size_t found = i;
+    for (std::size_t j = 0; j < means.size(); ++j) {
+      double distance = 0;
+      for (std::size_t k = 0; k < 3; ++k) distance += std::pow(means[i][k] - means[j][k], 2);
+      if (j != i && distance < nearest) nearest = distance, found = j;
+    }
+    same += found / kEach == i / kEach;
+  }
+  CHECK(static_cast<double>(same) / (kClasses * kEach) < 0.14);
 }
 
 TEST_CASE("shapes gives radii as real targets, rare where large, alike in the test split") {
