@@ -90,25 +90,29 @@ class NewPlugin final : public Command {
     fs::create_directories(target);
     copy_filled(source, target);
     copy_filled(source / kind_, target);
-    const fs::path prefix = program_prefix();
     fs::path shown = fs::proximate(target);
     if (shown.string().starts_with("..")) shown = target;
-    print_result(
-        "{0}\nNext:\n  cmake -S {1} -B {1}/build -DCMAKE_PREFIX_PATH={3} && cmake --build "
-        "{1}/build\n"
-        "  ghhost plugins check {1}/build/{2}.so\n"
-        "  ghhost --plugin {1}/build/{2}.so run {1}/recipe.toml\n",
-        target.string(), shown.string(), name_, prefix.string());
-    if (prefix_has_no_sdk(prefix))
-      print_result(
-          "This ghhost was not installed, so {} has no SDK; install it with `make install "
-          "PREFIX=…` "
-          "and use that prefix.\n",
-          prefix.string());
+    print_next(target, shown);
     return kOk;
   }
 
  private:
+  void print_next(const fs::path& target, const fs::path& shown) const {
+    fs::path prefix = program_prefix();
+    print_result("{}\nNext:\n", target.string());
+    if (prefix_has_no_sdk(prefix)) {
+      print_result("  # {} has no SDK: install from the sources of ghhost first\n",
+                   prefix.string());
+      print_result("  export PREFIX=$HOME/.local; make install PREFIX=$PREFIX\n");
+      prefix = "$PREFIX";
+    }
+    print_result(
+        "  cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={2} && cmake --build {0}/build\n"
+        "  ghhost plugins check {0}/build/{1}.so\n"
+        "  ghhost --plugin {0}/build/{1}.so run {0}/recipe.toml\n",
+        shown.string(), name_, prefix.string());
+  }
+
   std::string fill(std::string text) const {
     const auto replace = [&text](std::string_view placeholder, const std::string& value) {
       for (auto at = text.find(placeholder); at != std::string::npos;

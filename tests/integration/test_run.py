@@ -171,6 +171,10 @@ class CommandLine(GhhostCase):
         self.ghhost("new-plugin", "loss", "x", expect=64)
         self.ghhost("new-plugin", "ssl", "Bad-Name", expect=64)
 
+    def test_a_new_plugin_of_a_program_that_is_not_installed_asks_for_that_first(self):
+        said = self.ghhost("new-plugin", "ssl", "mine").stdout
+        self.assertLess(said.index("make install PREFIX=$PREFIX"), said.index("-DCMAKE_PREFIX_PATH=$PREFIX"))
+
     def test_a_missing_recipe_is_named(self):
         done = self.ghhost("run", "nowhere.toml", expect=78)
         self.assertIn("nowhere.toml", done.stderr)
