@@ -43,9 +43,7 @@ class Fiber {
     swapcontext(&outside_, &inside_);
     __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
   }
-  void arrived() {
-    __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_);
-  }
+  void arrived() { __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_bytes_); }
   void pause() {
     __sanitizer_start_switch_fiber(nullptr, outside_stack_, outside_bytes_);
     swapcontext(&inside_, &outside_);
