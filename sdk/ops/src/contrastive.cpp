@@ -1,10 +1,7 @@
 #include "gh/ops/contrastive.hpp"
 
 #include "contrastive_pass.hpp"
-
-#ifdef GH_OPS_CUDA
 #include "operators.hpp"
-#endif
 
 #include "gh/error.hpp"
 

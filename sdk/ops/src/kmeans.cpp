@@ -1,9 +1,7 @@
 #include "gh/ops/kmeans.hpp"
 
 #include "kmeans_lloyd.hpp"
-#ifdef GH_OPS_CUDA
 #include "operators.hpp"
-#endif
 
 #include "gh/error.hpp"
 

@@ -1,10 +1,8 @@
 #include "gh/ops/sinkhorn.hpp"
 
+#include "operators.hpp"
 #include "patience.hpp"
 #include "sinkhorn_solver.hpp"
-#ifdef GH_OPS_CUDA
-#include "operators.hpp"
-#endif
 
 #include "gh/error.hpp"
 #include "gh/ops/parallel.hpp"
