@@ -4,8 +4,7 @@
 namespace gh {
 inline namespace v1 {
 
-GH_COMPILED_KERNELS(ContrastiveKernels<float>, kContrastiveLoops<float>)
-GH_COMPILED_KERNELS(ContrastiveKernels<double>, kContrastiveLoops<double>)
+GH_COMPILED_FAMILY(Contrastive)
 
 }  // namespace v1
 }  // namespace gh

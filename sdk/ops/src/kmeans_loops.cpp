@@ -4,8 +4,7 @@
 namespace gh {
 inline namespace v1 {
 
-GH_COMPILED_KERNELS(KMeansKernels<float>, kKMeansLoops<float>)
-GH_COMPILED_KERNELS(KMeansKernels<double>, kKMeansLoops<double>)
+GH_COMPILED_FAMILY(KMeans)
 
 }  // namespace v1
 }  // namespace gh

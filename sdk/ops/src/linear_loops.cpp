@@ -4,8 +4,7 @@
 namespace gh {
 inline namespace v1 {
 
-GH_COMPILED_KERNELS(LinearKernels<float>, kLinearLoops<float>)
-GH_COMPILED_KERNELS(LinearKernels<double>, kLinearLoops<double>)
+GH_COMPILED_FAMILY(Linear)
 
 }  // namespace v1
 }  // namespace gh

@@ -4,8 +4,7 @@
 namespace gh {
 inline namespace v1 {
 
-GH_COMPILED_KERNELS(NormKernels<float>, kNormLoops<float>)
-GH_COMPILED_KERNELS(NormKernels<double>, kNormLoops<double>)
+GH_COMPILED_FAMILY(Norm)
 
 }  // namespace v1
 }  // namespace gh

@@ -4,8 +4,7 @@
 namespace gh {
 inline namespace v1 {
 
-GH_COMPILED_KERNELS(SinkhornKernels<float>, kSinkhornLoops<float>)
-GH_COMPILED_KERNELS(SinkhornKernels<double>, kSinkhornLoops<double>)
+GH_COMPILED_FAMILY(Sinkhorn)
 
 }  // namespace v1
 }  // namespace gh

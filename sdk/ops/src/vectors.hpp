@@ -42,7 +42,11 @@ constexpr KernelSet kThisSet = KernelSet::GH_KERNEL_SET;
   const Kernels* compiled_kernels<Kernels, kThisSet>() {         \
     return kInstructions >= kThisSet ? &(__VA_ARGS__) : nullptr; \
   }
-// The same where the loops cannot be compiled.
+// Of a family with <Family>Kernels<T> and k<Family>Loops<T> for float and double.
+#define GH_COMPILED_FAMILY(Family)                                     \
+  GH_COMPILED_KERNELS(Family##Kernels<float>, k##Family##Loops<float>) \
+  GH_COMPILED_KERNELS(Family##Kernels<double>, k##Family##Loops<double>)
+// Where the loops cannot be compiled.
 #define GH_NO_KERNELS(Kernels)                           \
   template <>                                            \
   const Kernels* compiled_kernels<Kernels, kThisSet>() { \
