@@ -46,34 +46,47 @@ void pack(const T* const* rows, int64_t count, int64_t width, T* packed) {
 
 // ---- products ----
 
+// kRows rows of kVectors vectors of sums, held in registers between begin and end.
+template <class T, int kRows, int kVectors>
+struct TileSums {
+  using L = Lanes<T>;
+  static constexpr int kWide = kVectors * L::kCount;
+  typename L::Vector sums[kRows][kVectors];
+
+  GH_INLINE explicit TileSums(const T* from) {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = L::load(from + r * kWide + v * L::kCount);
+  }
+  // Adds left[r · step] · right[kWide] to row r.
+  GH_INLINE void multiply(const T* left, int64_t step, const T* right) {
+    typename L::Vector w[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) w[v] = L::load(right + v * L::kCount);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const typename L::Vector value = L::all(left[r * step]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[r][v] += value * w[v];
+    }
+  }
+  GH_INLINE void store(T* to) const {
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) L::store(to + r * kWide + v * L::kCount, sums[r][v]);
+  }
+};
+
 // kRows rows with `dims` of their values and one panel's weights for these.
 template <class T, int kRows, int kVectors>
 GH_INLINE void multiply_tile(const T* x, int64_t dims, const T* weight, T* scores) {
-  using L = Lanes<T>;
-  constexpr int kWide = kVectors * L::kCount;
-  typename L::Vector sums[kRows][kVectors];
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = L::load(scores + r * kWide + v * L::kCount);
-  for (int64_t block = 0; block < dims; block += kLinearDims) {
-    for (int64_t d = 0; d < kLinearDims; ++d, weight += kWide) {
-      typename L::Vector w[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) w[v] = L::load(weight + v * L::kCount);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const typename L::Vector value = L::all(x[r * kLinearDims + d]);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[r][v] += value * w[v];
-      }
-    }
-    x += kLinearRows * kLinearDims;
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) L::store(scores + r * kWide + v * L::kCount, sums[r][v]);
+  TileSums<T, kRows, kVectors> tile(scores);
+  for (int64_t block = 0; block < dims; block += kLinearDims, x += kLinearRows * kLinearDims)
+    for (int64_t d = 0; d < kLinearDims; ++d, weight += tile.kWide)
+      tile.multiply(x + d, kLinearDims, weight);
+  tile.store(scores);
 }
 
 template <class T, int kVectors>
@@ -90,28 +103,10 @@ void multiply_panel(const T* packed, int64_t rows, int64_t dims, const T* weight
 // kDims dims of x with one panel's errors: sums over rows.
 template <class T, int kDims, int kVectors>
 GH_INLINE void accumulate_tile(const T* x, int64_t rows, const T* errors, T* gradient) {
-  using L = Lanes<T>;
-  constexpr int kWide = kVectors * L::kCount;
-  typename L::Vector sums[kDims][kVectors];
-#pragma GCC unroll 8
-  for (int d = 0; d < kDims; ++d)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) sums[d][v] = L::load(gradient + d * kWide + v * L::kCount);
-  for (int64_t r = 0; r < rows; ++r, x += kLinearDims, errors += kWide) {
-    typename L::Vector e[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) e[v] = L::load(errors + v * L::kCount);
-#pragma GCC unroll 8
-    for (int d = 0; d < kDims; ++d) {
-      const typename L::Vector value = L::all(x[d]);
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[d][v] += value * e[v];
-    }
-  }
-#pragma GCC unroll 8
-  for (int d = 0; d < kDims; ++d)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) L::store(gradient + d * kWide + v * L::kCount, sums[d][v]);
+  TileSums<T, kDims, kVectors> tile(gradient);
+  for (int64_t r = 0; r < rows; ++r, x += kLinearDims, errors += tile.kWide)
+    tile.multiply(x, 1, errors);
+  tile.store(gradient);
 }
 
 template <class T, int kVectors>
