@@ -75,6 +75,46 @@ GH_INLINE void transpose(__m256* r) {
   r[7] = _mm256_permute2f128_ps(s3, s7, 0x31);
 }
 
+// [rows][columns] at a distance of `step` → [columns][wide]; zeros where there are no more rows.
+GH_INLINE void turn(const float* from, int64_t step, int64_t rows, int64_t columns, float* to,
+                    int64_t wide) {
+  for (int64_t half = 0; half < wide; half += 8)
+    for (int64_t c = 0; c < columns; c += 8) {
+      __m256 t[8];
+      for (int64_t i = 0; i < 8; ++i)
+        t[i] = half + i < rows ? load_eight(from + (half + i) * step + c, columns - c)
+                               : _mm256_setzero_ps();
+      transpose(t);
+      for (int64_t i = 0; i < least(8, columns - c); ++i)
+        _mm256_storeu_ps(to + (c + i) * wide + half, t[i]);
+    }
+}
+
+// kRows rows of kVectors vectors of sums, held in registers. They start at zero in an unrolled
+// loop, and who has sums in memory adds those at the end: started from a branch, GCC 12 keeps them
+// in memory.
+template <int kRows, int kVectors>
+struct HeldSums {
+  Vector sum[kRows][kVectors];
+
+  GH_INLINE HeldSums() {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i)
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = all(0);
+  }
+  // Adds left(i) · right[j] to sum[i][j].
+  template <class Left>
+  GH_INLINE void multiply(const Left& left, const Vector (&right)[kVectors]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      const Vector x = all(left(i));
+#pragma GCC unroll 4
+      for (int j = 0; j < kVectors; ++j) sum[i][j] = fma(x, right[j], sum[i][j]);
+    }
+  }
+};
+
 }  // namespace
 }  // namespace v1
 }  // namespace gh

@@ -44,44 +44,22 @@ void pack(const PointwiseColumns& from, int64_t count, int64_t columns, int64_t 
 }
 
 void pack_turned(const float* from, int64_t rows, int64_t columns, float* to) {
-  for (int64_t half = 0; half < kWide; half += 8)
-    for (int64_t c = 0; c < columns; c += 8) {
-      __m256 t[8];
-      for (int64_t i = 0; i < 8; ++i)
-        t[i] = half + i < rows ? load_eight(from + (half + i) * columns + c, columns - c)
-                               : _mm256_setzero_ps();
-      transpose(t);
-      for (int64_t i = 0; i < least(8, columns - c); ++i)
-        _mm256_storeu_ps(to + (c + i) * kWide + half, t[i]);
-    }
+  turn(from, columns, rows, columns, to, kWide);
 }
 
 // ---- products ----
 
-// kRows rows of kParts vectors of sums, held in registers. They start at zero in an unrolled loop,
-// and what was in memory is added at the end: started from a branch, GCC 12 keeps them in memory.
 template <int kRows, int kParts>
-struct Tile {
-  Vector sum[kRows][kParts];
+struct Tile : HeldSums<kRows, kParts> {
+  using HeldSums<kRows, kParts>::sum;
 
-  GH_INLINE Tile() {
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
-      for (int j = 0; j < kParts; ++j) sum[i][j] = all(0);
-  }
   // Adds left(i) · right[…] to row i.
   template <class Left>
   GH_INLINE void multiply(const Left& left, const float* right) {
     Vector r[kParts];
 #pragma GCC unroll 4
     for (int j = 0; j < kParts; ++j) r[j] = load(right + j * kLanes);
-#pragma GCC unroll 8
-    for (int i = 0; i < kRows; ++i) {
-      const Vector x = all(left(i));
-#pragma GCC unroll 4
-      for (int j = 0; j < kParts; ++j) sum[i][j] = fma(x, r[j], sum[i][j]);
-    }
+    HeldSums<kRows, kParts>::multiply(left, r);
   }
   GH_INLINE void put(int i, float* to, int64_t columns, bool add) {
     if (columns == kParts * kLanes) {

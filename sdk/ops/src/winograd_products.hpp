@@ -8,31 +8,18 @@ namespace gh {
 inline namespace v1 {
 namespace {
 
-// kCount rows of kPanels panels of 16 sums, held in registers. They start at zero in an unrolled
-// loop, and what was in memory is added at the end: started from a branch, GCC 12 keeps them in
-// memory.
+// kCount rows of kPanels panels of 16 sums.
 template <int kCount, int kPanels>
-struct Sums {
+struct Sums : HeldSums<kCount, kPanels * kParts> {
   static constexpr int kVectors = kPanels * kParts;
-  Vector sum[kCount][kVectors];
+  using HeldSums<kCount, kVectors>::sum;
 
-  GH_INLINE Sums() {
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i)
-#pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = all(0);
-  }
   // Adds left[i · step] · right[16] to row i, for each panel of the right ones.
   GH_INLINE void multiply(const float* left, int64_t step, const float* right, int64_t panel) {
     Vector r[kVectors];
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) r[j] = load(right + place(j, panel));
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) {
-      const Vector x = all(left[i * step]);
-#pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sum[i][j] = fma(x, r[j], sum[i][j]);
-    }
+    HeldSums<kCount, kVectors>::multiply([&](int i) { return left[i * step]; }, r);
   }
   GH_INLINE void finish(float* to, int64_t panel, bool add) {
     if (add) {

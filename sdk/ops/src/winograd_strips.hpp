@@ -11,16 +11,7 @@ namespace {
 
 // [channels][count] at a distance of `plane` → [count][16].
 void gather(const float* from, int64_t plane, int64_t channels, int64_t count, float* to) {
-  for (int64_t half = 0; half < kPanel; half += 8)
-    for (int64_t i = 0; i < count; i += 8) {
-      __m256 t[8];
-      for (int64_t c = 0; c < 8; ++c)
-        t[c] = half + c < channels ? load_eight(from + (half + c) * plane + i, count - i)
-                                   : _mm256_setzero_ps();
-      transpose(t);
-      for (int64_t j = 0; j < least(8, count - i); ++j)
-        _mm256_storeu_ps(to + (i + j) * kPanel + half, t[j]);
-    }
+  turn(from, plane, channels, count, to, kPanel);
 }
 
 // [count][16] → [channels][count] at a distance of `plane`.
