@@ -342,36 +342,55 @@ double folded(const typename NormLanes<T>::Vector (&lanes)[4]) {
   return total;
 }
 
+// Sums of two values over a plane. at_vector(i, a, b) gives them for the elements of a vector that
+// begins at i, at_one(i, a, b) for the element i.
+template <class T, class AtVector, class AtOne>
+GH_INLINE void fold(int64_t n, const AtVector& at_vector, const AtOne& at_one, double* first,
+                    double* second) {
+  using V = NormLanes<T>;
+  *first = *second = 0;
+  for (int64_t begin = 0; begin < n; begin += kFold) {
+    const int64_t end = n - begin < kFold ? n : begin + kFold;
+    typename V::Vector s[4] = {}, q[4] = {}, a, b;
+    T rest_s = 0, rest_q = 0, one, other;
+    int64_t i = begin;
+    for (; i + 4 * V::kCount <= end; i += 4 * V::kCount)
+      for (int v = 0; v < 4; ++v) {
+        at_vector(i + v * V::kCount, a, b);
+        s[v] += a;
+        q[v] += b;
+      }
+    for (; i + V::kCount <= end; i += V::kCount) {
+      at_vector(i, a, b);
+      s[0] += a;
+      q[0] += b;
+    }
+    for (; i < end; ++i) {
+      at_one(i, one, other);
+      rest_s += one;
+      rest_q += other;
+    }
+    *first += folded<T>(s) + static_cast<double>(rest_s);
+    *second += folded<T>(q) + static_cast<double>(rest_q);
+  }
+}
+
 // Σ(x − middle) and Σ(x − middle)².
 template <class T>
 void plane_sums(const T* x, int64_t n, T middle, double* sum, double* square) {
   using V = NormLanes<T>;
   const typename V::Vector shift = typename V::Vector{} + middle;
-  *sum = *square = 0;
-  for (int64_t begin = 0; begin < n; begin += kFold) {
-    const int64_t end = n - begin < kFold ? n : begin + kFold;
-    typename V::Vector s[4] = {}, q[4] = {};
-    T rest_s = 0, rest_q = 0;
-    int64_t i = begin;
-    for (; i + 4 * V::kCount <= end; i += 4 * V::kCount)
-      for (int v = 0; v < 4; ++v) {
-        const typename V::Vector d = V::load(x + i + v * V::kCount) - shift;
-        s[v] += d;
-        q[v] += d * d;
-      }
-    for (; i + V::kCount <= end; i += V::kCount) {
-      const typename V::Vector d = V::load(x + i) - shift;
-      s[0] += d;
-      q[0] += d * d;
-    }
-    for (; i < end; ++i) {
-      const T d = x[i] - middle;
-      rest_s += d;
-      rest_q += d * d;
-    }
-    *sum += folded<T>(s) + static_cast<double>(rest_s);
-    *square += folded<T>(q) + static_cast<double>(rest_q);
-  }
+  fold<T>(
+      n,
+      [&](int64_t i, typename V::Vector& d, typename V::Vector& squared) {
+        d = V::load(x + i) - shift;
+        squared = d * d;
+      },
+      [&](int64_t i, T& d, T& squared) {
+        d = x[i] - middle;
+        squared = d * d;
+      },
+      sum, square);
 }
 
 template <class T>
@@ -387,37 +406,21 @@ template <class T, Mask Kind, bool Write>
 void reduce_one_plane(const NormGradient<T>& in, int64_t n, T* out, double* sum, double* product) {
   using V = NormLanes<T>;
   const Gradient<T, true, Kind> g(in);
-  *sum = *product = 0;
-  for (int64_t begin = 0; begin < n; begin += kFold) {
-    const int64_t end = n - begin < kFold ? n : begin + kFold;
-    typename V::Vector s[4] = {}, p[4] = {};
-    T rest_s = 0, rest_p = 0;
-    int64_t i = begin;
-    for (; i + 4 * V::kCount <= end; i += 4 * V::kCount)
-      for (int v = 0; v < 4; ++v) {
-        typename V::Vector value, deviation;
-        g.vector(i + v * V::kCount, 0, value, deviation);
-        s[v] += value;
-        p[v] += value * deviation;
-        if constexpr (Write) V::store(out + i + v * V::kCount, value);
-      }
-    for (; i + V::kCount <= end; i += V::kCount) {
-      typename V::Vector value, deviation;
-      g.vector(i, 0, value, deviation);
-      s[0] += value;
-      p[0] += value * deviation;
-      if constexpr (Write) V::store(out + i, value);
-    }
-    for (; i < end; ++i) {
-      T value, deviation;
-      g.scalar(i, 0, value, deviation);
-      rest_s += value;
-      rest_p += value * deviation;
-      if constexpr (Write) out[i] = value;
-    }
-    *sum += folded<T>(s) + static_cast<double>(rest_s);
-    *product += folded<T>(p) + static_cast<double>(rest_p);
-  }
+  fold<T>(
+      n,
+      [&](int64_t i, typename V::Vector& value, typename V::Vector& by_deviation) {
+        typename V::Vector deviation;
+        g.vector(i, 0, value, deviation);
+        by_deviation = value * deviation;
+        if constexpr (Write) V::store(out + i, value);
+      },
+      [&](int64_t i, T& value, T& by_deviation) {
+        T deviation;
+        g.scalar(i, 0, value, deviation);
+        by_deviation = value * deviation;
+        if constexpr (Write) out[i] = value;
+      },
+      sum, product);
 }
 
 template <class T>
