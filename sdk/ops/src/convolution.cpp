@@ -92,25 +92,13 @@ struct Own {
     };
     const at::Tensor y =
         at::empty({x.size(0), weight.size(0), size(2), size(3)}, x.options(), format(x));
-    const float* const from = x.const_data_ptr<float>();
-    const at::Tensor taps = taps_first(weight);
-    if (algorithm == ConvolutionAlgorithm::pointwise)
-      pointwise(x, weight).output(from, taps.const_data_ptr<float>(), y.data_ptr<float>());
-    else
-      winograd(x, weight).convolve(from, taps.const_data_ptr<float>(), y.data_ptr<float>(),
-                                   Way::forward);
+    convolve(x, weight, Way::forward, x, y);
     return y;
   }
   at::Tensor data_gradient(const at::Tensor& x, const at::Tensor& weight,
                            const at::Tensor& dy) const {
     const at::Tensor dx = at::empty(x.sizes(), x.options(), format(x));
-    const float* const from = dy.const_data_ptr<float>();
-    const at::Tensor taps = taps_first(weight);
-    if (algorithm == ConvolutionAlgorithm::pointwise)
-      pointwise(x, weight).data_gradient(from, taps.const_data_ptr<float>(), dx.data_ptr<float>());
-    else
-      winograd(x, weight).convolve(from, taps.const_data_ptr<float>(), dx.data_ptr<float>(),
-                                   Way::backward);
+    convolve(x, weight, Way::backward, dy, dx);
     return dx;
   }
   at::Tensor weight_gradient(const at::Tensor& x, const at::Tensor& weight,
@@ -124,6 +112,22 @@ struct Own {
     else
       winograd(x, weight).weight_gradient(data, gradient, dw.data_ptr<float>());
     return dw;
+  }
+
+ private:
+  // From the data to the output, or from the output's gradient to that of the data; x gives the
+  // data's shape.
+  void convolve(const at::Tensor& x, const at::Tensor& weight, Way way, const at::Tensor& from,
+                const at::Tensor& to) const {
+    const at::Tensor taps = taps_first(weight);
+    const float *const in = from.const_data_ptr<float>(), *const w = taps.const_data_ptr<float>();
+    float* const out = to.data_ptr<float>();
+    if (algorithm != ConvolutionAlgorithm::pointwise)
+      winograd(x, weight).convolve(in, w, out, way);
+    else if (way == Way::forward)
+      pointwise(x, weight).output(in, w, out);
+    else
+      pointwise(x, weight).data_gradient(in, w, out);
   }
 };
 

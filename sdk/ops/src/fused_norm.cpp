@@ -185,6 +185,16 @@ std::vector<T> scale_and_bias(const at::Tensor& weight, const at::Tensor& bias, 
   return out;
 }
 
+// A plane has the numbers of its channel, rows have those of all.
+template <class Part>
+void to_channel(Part& part, const Layout& layout, int64_t unit) {
+  if (layout.rows) return;
+  const int64_t channel = unit % layout.channels;
+  part.mean += channel;
+  part.scale += channel;
+  part.bias += channel;
+}
+
 template <class T>
 void normalize(const NormCall& call, const Layout& layout, const at::Tensor& statistics,
                const at::Tensor& y) {
@@ -204,11 +214,7 @@ void normalize(const NormCall& call, const Layout& layout, const at::Tensor& sta
     part.x += offset;
     part.y += offset;
     part.residual = from(part.residual, offset);
-    if (layout.rows) return part;
-    const int64_t channel = unit % layout.channels;
-    part.mean += channel;
-    part.scale += channel;
-    part.bias += channel;
+    to_channel(part, layout, unit);
     return part;
   };
   ops::parallel_indices(layout.parts, [&](int64_t part) {
@@ -281,11 +287,7 @@ class Backward {
     part.dy += offset;
     part.x += offset;
     part.y = from(part.y, offset);
-    if (layout_.rows) return part;
-    const int64_t channel = unit % layout_.channels;
-    part.mean += channel;
-    part.scale += channel;
-    part.bias += channel;
+    to_channel(part, layout_, unit);
     return part;
   }
 
