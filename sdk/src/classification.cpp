@@ -1,6 +1,7 @@
 #include "gh/classification.hpp"
 
 #include "gh/class_groups.hpp"
+#include "gh/number_text.hpp"
 #include "gh/plot.hpp"
 #include "gh/split_checks.hpp"
 
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -21,12 +21,7 @@ namespace {
 constexpr std::size_t kConfusionCells = 20;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::string percent(double value) {
-  if (std::isnan(value)) return "—";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
+std::string percent(double value) { return number_text("%.2f", value); }
 
 // What came of each class.
 struct Outcome {

@@ -2,31 +2,25 @@
 // lie on the unit sphere, and how evenly samples fill it.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
 #include "gh/interrupt.hpp"
+#include "gh/number_text.hpp"
 #include "gh/rows.hpp"
-#include "gh/split_checks.hpp"
 
 #include <ATen/ops/mm.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/triu.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
-#include <vector>
 
 namespace {
 
 constexpr int64_t kBlock = 1024;  // rows whose distances to all are held at a time
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
+std::string short_number(double value) { return gh::number_text("%g", value); }
 
 // log of the mean of exp(−t·|x − y|²) over pairs of different rows of unit length; NaN without one.
 double log_mean_potential(const at::Tensor& x, double t) {
@@ -46,17 +40,10 @@ double log_mean_potential(const at::Tensor& x, double t) {
 class Alignment final : public gh::Evaluator {
  public:
   explicit Alignment(const gh::Params& params)
-      : split_(params.text("split")),
-        groups_(params.text("groups")),
-        level_(params.text("level") == "embedding" ? gh::FeatureLevel::embedding
-                                                   : gh::FeatureLevel::backbone),
-        level_name_(params.text("level")),
-        alpha_(params.real("alpha")),
-        t_(params.real("t")) {}
+      : chosen_(gh::read_features(params)), alpha_(params.real("alpha")), t_(params.real("t")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    gh::check_split(facts, split_, "split", out);
-    gh::check_groups(facts, groups_, "groups", out);
+    gh::check_features(facts, chosen_, out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
@@ -64,7 +51,8 @@ class Alignment final : public gh::Evaluator {
     const at::Tensor x = gh::unit_rows(first.x.to(at::kFloat)),
                      y = gh::unit_rows(view(evaluation, 1).x.to(at::kFloat));
     const at::Tensor apart = (x - y).norm(2, {1}).to(at::kDouble).pow(alpha_);
-    const std::string of = ", " + level_name_ + " features of unit length, split " + split_;
+    const std::string of =
+        ", " + gh::level_name(chosen_.level) + " features of unit length, split " + chosen_.split;
     evaluation.metric("alignment", apart.mean().item<double>(),
                       "mean |x − y|^" + short_number(alpha_) +
                           " of two training views of a sample" + of + "; 0 is best");
@@ -74,44 +62,36 @@ class Alignment final : public gh::Evaluator {
                           "; 0: all in one place, lower is more even");
     if (const at::Tensor counts = evaluation.class_counts();
         counts.defined() && first.targets.defined())
-      report_groups(evaluation, gh::class_groups(groups_, counts), first.targets, apart, x);
+      report_groups(evaluation, gh::class_groups(chosen_.groups, counts), first.targets, apart, x);
   }
 
  private:
   const gh::Features& view(gh::Evaluation& evaluation, int64_t draw) const {
-    return evaluation.features({.level = level_, .split = split_, .views = "train", .draw = draw});
+    return evaluation.features(
+        {.level = chosen_.level, .split = chosen_.split, .views = "train", .draw = draw});
   }
 
   void report_groups(gh::Evaluation& evaluation, const gh::ClassGroups& groups,
                      const at::Tensor& targets, const at::Tensor& apart,
                      const at::Tensor& x) const {
-    const auto label = targets.accessor<int64_t, 1>();
     for (const gh::ClassGroup& group : groups.groups) {
-      std::vector<int64_t> members;
-      for (int64_t i = 0; i < targets.numel(); ++i)
-        if (std::find(group.classes.begin(), group.classes.end(), label[i]) != group.classes.end())
-          members.push_back(i);
-      const at::Tensor rows = at::tensor(members, at::kLong);
-      evaluation.metric("alignment_" + group.name,
-                        members.empty() ? kNone : apart.index_select(0, rows).mean().item<double>(),
-                        "the same of the group's " + std::to_string(members.size()) + " samples; " +
-                            groups.definition);
+      const at::Tensor rows = gh::samples_of(group, targets);
+      evaluation.metric(
+          "alignment_" + group.name,
+          rows.numel() == 0 ? kNone : apart.index_select(0, rows).mean().item<double>(),
+          "the same of the group's " + std::to_string(rows.numel()) + " samples; " +
+              groups.definition);
       evaluation.metric("uniformity_" + group.name, log_mean_potential(x.index_select(0, rows), t_),
                         "the same between samples of the group");
     }
   }
 
-  std::string split_, groups_;
-  gh::FeatureLevel level_;
-  std::string level_name_;
+  gh::FeatureChoice chosen_;
   double alpha_, t_;
 };
 
 constexpr gh::Param kParams[] = {
-    gh::text("split", "\"train\"", "which samples; train is the thinned training set"),
-    gh::text("groups", "\"terciles\"",
-             "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
-    gh::choice("level", "embedding", "backbone|embedding", "which features"),
+    GH_FEATURE_PARAMS("which samples", "embedding"),
     gh::real("alpha", "2", "exponent of the distance of two views").above(0),
     gh::real("t", "2", "of exp(−t·|x − y|²)").above(0),
 };

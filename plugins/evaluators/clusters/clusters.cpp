@@ -2,15 +2,14 @@
 // towards, compared with the true ones.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
+#include "gh/number_text.hpp"
 #include "gh/ops/agreement.hpp"
 #include "gh/ops/kmeans.hpp"
-#include "gh/split_checks.hpp"
 
 #include <ATen/ops/argmax.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -22,12 +21,7 @@ using gh::ops::KMeansMetric;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::string percent(double share) {
-  if (std::isnan(share)) return "—";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", 100 * share);
-  return text;
-}
+std::string percent(double share) { return gh::number_text("%.1f", 100 * share); }
 
 // How many samples each cluster has of each class.
 struct Contents {
@@ -63,22 +57,17 @@ struct Contents {
 class Clusters final : public gh::Evaluator {
  public:
   explicit Clusters(const gh::Params& params)
-      : split_(params.text("split")),
-        groups_(params.text("groups")),
+      : chosen_(gh::read_features(params)),
         structure_(params.text("source") == "structure"),
-        level_(params.text("level") == "embedding" ? gh::FeatureLevel::embedding
-                                                   : gh::FeatureLevel::backbone),
-        level_name_(params.text("level")),
         points_(params.integer("points")),
         metric_(params.text("metric") == "spherical" ? KMeansMetric::spherical
                                                      : KMeansMetric::euclidean),
         iterations_(params.integer("iterations")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    gh::check_groups(facts, groups_, "groups", out);
-    if (!facts.class_targets) out.add(".data", "clusters are compared with class labels");
-    if (!gh::check_labelled_split(facts, split_, "split", out)) return;
-    const gh::SplitFacts* const known = gh::facts_of(facts, split_);
+    if (!gh::check_class_features(facts, chosen_, "clusters are compared with class labels", out))
+      return;
+    const gh::SplitFacts* const known = gh::facts_of(facts, chosen_.split);
     if (!known) return;
     if (structure_) {
       if (facts.harmonize_points == 0)
@@ -88,12 +77,14 @@ class Clusters final : public gh::Evaluator {
     const int64_t clusters = points_ ? points_ : std::max<int64_t>(known->classes, 1);
     if (clusters > known->samples)
       out.add("points", "expected at most the " + std::to_string(known->samples) +
-                            " samples of split '" + split_ + "', got " + std::to_string(clusters));
+                            " samples of split '" + chosen_.split + "', got " +
+                            std::to_string(clusters));
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
-    const gh::Features& features = evaluation.features(
-        {.level = structure_ ? gh::FeatureLevel::embedding : level_, .split = split_});
+    const gh::Features& features =
+        evaluation.features({.level = structure_ ? gh::FeatureLevel::embedding : chosen_.level,
+                             .split = chosen_.split});
     const at::Tensor counts = evaluation.class_counts();
     const int64_t classes = std::max(counts.numel(), features.targets.max().item<int64_t>() + 1);
     const Found found = structure_ ? nearest_points(evaluation, features.x)
@@ -105,7 +96,7 @@ class Clusters final : public gh::Evaluator {
                                     [](int64_t size) { return size > 0; });
     evaluation.metric("used", static_cast<double>(used),
                       "clusters with a sample, of " + std::to_string(found.points));
-    report_groups(evaluation, gh::class_groups(groups_, counts), contents);
+    report_groups(evaluation, gh::class_groups(chosen_.groups, counts), contents);
     write_clusters(evaluation, features, contents);
   }
 
@@ -118,7 +109,7 @@ class Clusters final : public gh::Evaluator {
 
   Found kmeans(gh::Evaluation& evaluation, const at::Tensor& x, int64_t points) const {
     gh::require(points <= x.size(0), gh::ErrorCode::invalid_param, "points = ", points,
-                ", but split '", split_, "' has ", x.size(0), " samples");
+                ", but split '", chosen_.split, "' has ", x.size(0), " samples");
     const at::Tensor start = gh::ops::kmeans_start(x, points, gh::ops::KMeansStart::plus_plus,
                                                    metric_, evaluation.random("clusters"));
     const gh::ops::KMeansResult result =
@@ -128,8 +119,8 @@ class Clusters final : public gh::Evaluator {
                       "of K-means until no sample moved, at most " + std::to_string(iterations_));
     return {result.labels, points,
             std::string(metric_ == KMeansMetric::spherical ? "spherical" : "Euclidean") +
-                " K-means of " + level_name_ + " features, " + std::to_string(points) +
-                " clusters"};
+                " K-means of " + gh::level_name(chosen_.level) + " features, " +
+                std::to_string(points) + " clusters"};
   }
 
   static Found nearest_points(gh::Evaluation& evaluation, const at::Tensor& embedding) {
@@ -143,7 +134,7 @@ class Clusters final : public gh::Evaluator {
 
   void report(gh::Evaluation& evaluation, const gh::ops::Agreement& agreement,
               const Found& found) const {
-    const std::string of = " of clusters and classes of split " + split_ + "; " + found.how;
+    const std::string of = " of clusters and classes of split " + chosen_.split + "; " + found.how;
     evaluation.metric("nmi_arithmetic", agreement.nmi_arithmetic,
                       "mutual information over the arithmetic mean of both entropies (the default "
                       "of scikit-learn)" +
@@ -191,23 +182,20 @@ class Clusters final : public gh::Evaluator {
     }
     const std::vector<std::string> columns = {"cluster", "samples", "commonest class",
                                               "its share, percent"};
-    evaluation.table("clusters", "Every cluster of split " + split_ + ", largest first", columns,
-                     rows);
+    evaluation.table("clusters", "Every cluster of split " + chosen_.split + ", largest first",
+                     columns, rows);
   }
 
-  std::string split_, groups_;
+  gh::FeatureChoice chosen_;
   bool structure_;
-  gh::FeatureLevel level_;
-  std::string level_name_;
   int64_t points_;
   KMeansMetric metric_;
   int64_t iterations_;
 };
 
 constexpr gh::Param kParams[] = {
-    gh::text("split", "\"train\"", "which samples; train is the thinned training set"),
-    gh::text("groups", "\"terciles\"",
-             "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
+    GH_TRAIN_SPLIT_PARAM("which samples"),
+    GH_GROUPS_PARAM,
     gh::choice("source", "features", "features|structure",
                "K-means, or the points of [harmonize]: the largest product with the embedding"),
     gh::choice("level", "backbone", "backbone|embedding", "which features K-means clusters"),

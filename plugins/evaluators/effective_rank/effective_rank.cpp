@@ -2,14 +2,12 @@
 // values (Roy and Vetterli, EUSIPCO 2007) and participation ratio of variances.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
 #include "gh/plot.hpp"
-#include "gh/split_checks.hpp"
 
 #include <ATen/ops/linalg_eigvalsh.h>
 #include <ATen/ops/mm.h>
-#include <ATen/ops/tensor.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -62,26 +60,21 @@ gh::PlotSeries spectrum(const std::string& name, const std::vector<double>& squa
 
 class EffectiveRank final : public gh::Evaluator {
  public:
-  explicit EffectiveRank(const gh::Params& params)
-      : split_(params.text("split")),
-        groups_(params.text("groups")),
-        level_(params.text("level") == "embedding" ? gh::FeatureLevel::embedding
-                                                   : gh::FeatureLevel::backbone),
-        level_name_(params.text("level")) {}
+  explicit EffectiveRank(const gh::Params& params) : chosen_(gh::read_features(params)) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    gh::check_split(facts, split_, "split", out);
-    gh::check_groups(facts, groups_, "groups", out);
+    gh::check_features(facts, chosen_, out);
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
-    const gh::Features& features = evaluation.features({.level = level_, .split = split_});
+    const gh::Features& features =
+        evaluation.features({.level = chosen_.level, .split = chosen_.split});
     gh::LinePlot plot;
     plot.title = "log₁₀ of singular values over the largest";
     plot.x_label = "singular value";
     const std::vector<double> all = variances(features.x);
-    const std::string of = " of centred " + level_name_ + " features, split " + split_ +
-                           ", width " + std::to_string(features.x.size(1));
+    const std::string of = " of centred " + gh::level_name(chosen_.level) + " features, split " +
+                           chosen_.split + ", width " + std::to_string(features.x.size(1));
     evaluation.metric("effective_rank", effective_rank(all),
                       "exp of the entropy of singular values that are scaled to sum to 1," + of);
     evaluation.metric("participation_ratio", participation_ratio(all),
@@ -89,7 +82,7 @@ class EffectiveRank final : public gh::Evaluator {
     plot.add(spectrum("all", all));
     if (const at::Tensor counts = evaluation.class_counts();
         counts.defined() && features.targets.defined())
-      for (const gh::ClassGroups groups = gh::class_groups(groups_, counts);
+      for (const gh::ClassGroups groups = gh::class_groups(chosen_.groups, counts);
            const gh::ClassGroup& group : groups.groups)
         report_group(evaluation, group, groups.definition, features, plot);
     evaluation.picture("spectrum",
@@ -102,15 +95,10 @@ class EffectiveRank final : public gh::Evaluator {
   static void report_group(gh::Evaluation& evaluation, const gh::ClassGroup& group,
                            const std::string& definition, const gh::Features& features,
                            gh::LinePlot& plot) {
-    std::vector<int64_t> members;
-    const auto label = features.targets.accessor<int64_t, 1>();
-    for (int64_t i = 0; i < features.targets.numel(); ++i)
-      if (std::find(group.classes.begin(), group.classes.end(), label[i]) != group.classes.end())
-        members.push_back(i);
-    const std::vector<double> found =
-        variances(features.x.index_select(0, at::tensor(members, at::kLong)));
+    const at::Tensor rows = gh::samples_of(group, features.targets);
+    const std::vector<double> found = variances(features.x.index_select(0, rows));
     evaluation.metric("effective_rank_" + group.name, effective_rank(found),
-                      "the same of the group's " + std::to_string(members.size()) +
+                      "the same of the group's " + std::to_string(rows.numel()) +
                           " samples about their own mean, at most one less than samples; " +
                           definition);
     evaluation.metric("participation_ratio_" + group.name, participation_ratio(found),
@@ -118,16 +106,11 @@ class EffectiveRank final : public gh::Evaluator {
     plot.add(spectrum(group.name, found));
   }
 
-  std::string split_, groups_;
-  gh::FeatureLevel level_;
-  std::string level_name_;
+  gh::FeatureChoice chosen_;
 };
 
 constexpr gh::Param kParams[] = {
-    gh::text("split", "\"train\"", "which samples; train is the thinned training set"),
-    gh::text("groups", "\"terciles\"",
-             "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
-    gh::choice("level", "backbone", "backbone|embedding", "which features"),
+    GH_FEATURE_PARAMS("which samples", "backbone"),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<EffectiveRank>(

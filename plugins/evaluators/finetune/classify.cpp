@@ -16,11 +16,7 @@ Finetune::Finetune(const gh::Params& params)
       settings_(gh::read_classification(params)),
       adjusted_(params.text("loss") == "logit-adjusted"),
       tau_(params.real("tau")),
-      rate_(params.real("rate")),
       head_factor_(params.real("head_rate")),
-      weight_decay_(params.real("weight_decay")),
-      epochs_(params.integer("epochs")),
-      batch_(params.integer("batch")),
       nesterov_(params.boolean("nesterov")),
       cosine_(params.boolean("cosine")) {}
 
@@ -32,9 +28,7 @@ void Finetune::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
 
 std::string Finetune::words() const {
   std::ostringstream text;
-  text << (tuning_.scratch ? "a new encoder" : "the run's encoder") << " with a linear head, "
-       << (tuning_.frozen ? "head only, " : "") << "trained on " << tuning_.train_split << " for "
-       << epochs_ << " epochs with " << (adjusted_ ? "logit-adjusted " : "") << "cross entropy";
+  text << in_words(tuning_) << " with " << (adjusted_ ? "logit-adjusted " : "") << "cross entropy";
   if (adjusted_) text << " (tau " << tau_ << ")";
   return text.str();
 }
@@ -51,10 +45,11 @@ void Finetune::evaluate(gh::Evaluation& evaluation) {
 
   TunedNetwork network(evaluation, tuning_, classes);
   Sgd optimizer(network.trained(head_factor_), nesterov_ ? Momentum::nesterov : Momentum::plain,
-                weight_decay_);
-  TrainingPlan plan{.epochs = epochs_, .batch = batch_, .samples = labels.numel()};
+                tuning_.weight_decay);
+  TrainingPlan plan{.epochs = tuning_.epochs, .batch = tuning_.batch, .samples = labels.numel()};
   plan.rate = [&](double done) {
-    return cosine_ ? gh::half_cosine(rate_, 0, done, static_cast<double>(epochs_)) : rate_;
+    return cosine_ ? gh::half_cosine(tuning_.rate, 0, done, static_cast<double>(tuning_.epochs))
+                   : tuning_.rate;
   };
   plan.loss = [&](const at::Tensor& logits, const at::Tensor& y) {
     return TrainingPlan::Outcome{class_loss(logits, y, adjustment),
@@ -70,7 +65,7 @@ void Finetune::evaluate(gh::Evaluation& evaluation) {
 
   // The adjustment is for training only: logits that were right with it treat all classes as
   // equally frequent without it.
-  const Predictions found = predict(evaluation, network, settings_.split, batch_);
+  const Predictions found = predict(evaluation, network, settings_.split, tuning_.batch);
   const auto& names =
       evaluation.features({.level = gh::FeatureLevel::none, .split = settings_.split}).class_names;
   gh::report_classification(evaluation, settings_,

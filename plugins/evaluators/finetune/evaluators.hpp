@@ -24,9 +24,7 @@ class Finetune final : public gh::Evaluator {
   TuningSettings tuning_;
   gh::ClassificationSettings settings_;
   bool adjusted_;
-  double tau_;
-  double rate_, head_factor_, weight_decay_;
-  int64_t epochs_, batch_;
+  double tau_, head_factor_;
   bool nesterov_, cosine_;
 };
 
@@ -43,8 +41,7 @@ class Regression final : public gh::Evaluator {
 
   TuningSettings tuning_;
   std::string split_, validation_, groups_;
-  double bin_, rate_, weight_decay_;
-  int64_t epochs_, batch_;
+  double bin_;
   std::vector<int64_t> drops_;
   bool standardize_;
 };

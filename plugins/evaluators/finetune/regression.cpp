@@ -2,14 +2,13 @@
 #include "evaluators.hpp"
 #include "shot_errors.hpp"
 
+#include "gh/number_text.hpp"
 #include "gh/plot.hpp"
 #include "gh/split_checks.hpp"
 
 #include <ATen/ops/l1_loss.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <limits>
 #include <sstream>
 
@@ -18,12 +17,7 @@ namespace {
 
 constexpr double kDrop = 0.1;  // of the rate, at each of `drops`
 
-std::string shown(double value) {
-  if (std::isnan(value)) return "—";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string shown(double value) { return gh::number_text("%.4g", value); }
 
 // What the network learns is (target − shift) / scale.
 struct Units {
@@ -107,10 +101,6 @@ Regression::Regression(const gh::Params& params)
       validation_(params.text("validation")),
       groups_(params.text("groups")),
       bin_(params.real("bin")),
-      rate_(params.real("rate")),
-      weight_decay_(params.real("weight_decay")),
-      epochs_(params.integer("epochs")),
-      batch_(params.integer("batch")),
       drops_(params.integers("drops").begin(), params.integers("drops").end()),
       standardize_(params.boolean("standardize")) {}
 
@@ -126,29 +116,25 @@ void Regression::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
 }
 
 double Regression::rate_at(double epochs_done) const {
-  double rate = rate_;
+  double rate = tuning_.rate;
   for (const int64_t drop : drops_)
     if (epochs_done >= static_cast<double>(drop)) rate *= kDrop;
   return rate;
 }
 
 std::string Regression::words() const {
-  std::ostringstream text;
-  text << (tuning_.scratch ? "a new encoder" : "the run's encoder") << " with a linear head, "
-       << (tuning_.frozen ? "head only, " : "") << "trained on " << tuning_.train_split << " for "
-       << epochs_ << " epochs with L1"
-       << (standardize_ ? " on standardised targets" : " on targets as they are")
-       << (validation_.empty() ? ", last epoch" : ", best epoch on " + validation_) << ", split "
-       << split_;
-  return text.str();
+  return in_words(tuning_) + " with L1" +
+         (standardize_ ? " on standardised targets" : " on targets as they are") +
+         (validation_.empty() ? ", last epoch" : ", best epoch on " + validation_) + ", split " +
+         split_;
 }
 
 void Regression::evaluate(gh::Evaluation& evaluation) {
   const at::Tensor trained = targets_of(evaluation, tuning_.train_split).to(at::kDouble);
   const Units units = standardize_ ? standard_units(trained) : Units{};
   TunedNetwork network(evaluation, tuning_, 1);
-  Adam optimizer(network.trained(1), weight_decay_);
-  TrainingPlan plan{.epochs = epochs_, .batch = batch_, .samples = trained.numel()};
+  Adam optimizer(network.trained(1), tuning_.weight_decay);
+  TrainingPlan plan{.epochs = tuning_.epochs, .batch = tuning_.batch, .samples = trained.numel()};
   plan.rate = [&](double done) { return rate_at(done); };
   plan.loss = [&](const at::Tensor& outputs, const at::Tensor& y) {
     const at::Tensor wanted = ((y - units.shift) / units.scale).to(outputs.scalar_type());
@@ -162,7 +148,7 @@ void Regression::evaluate(gh::Evaluation& evaluation) {
   std::vector<double> validated;
   if (!validation_.empty())
     plan.after_epoch = [&](int64_t) {
-      const Predictions found = predict(evaluation, network, validation_, batch_);
+      const Predictions found = predict(evaluation, network, validation_, tuning_.batch);
       validated.push_back((numbers(found, units) - found.targets).abs().mean().item<double>());
       if (validated.back() >= best) return;
       best = validated.back();
@@ -180,7 +166,7 @@ void Regression::evaluate(gh::Evaluation& evaluation) {
     evaluation.picture("validation_error", "Mean |error| on " + validation_ + " after each epoch.",
                        "image/svg+xml", curve_svg("mean |error|, validation", validated));
   }
-  const Predictions found = predict(evaluation, network, split_, batch_);
+  const Predictions found = predict(evaluation, network, split_, tuning_.batch);
   const ShotErrors errors = shot_errors(
       groups_, bin_, trained, found.targets.to(at::kDouble).contiguous(), numbers(found, units));
   write_errors(evaluation, errors, words());

@@ -51,7 +51,11 @@ TuningSettings read_tuning(const gh::Params& params) {
   return {.scratch = params.text("from") == "scratch",
           .frozen = params.boolean("frozen"),
           .train_split = std::string(params.text("train_split")),
-          .train_views = std::string(params.text("train_views"))};
+          .train_views = std::string(params.text("train_views")),
+          .epochs = params.integer("epochs"),
+          .batch = params.integer("batch"),
+          .rate = params.real("rate"),
+          .weight_decay = params.real("weight_decay")};
 }
 
 void check_tuning(const TuningSettings& settings, const gh::EvalFacts& facts, gh::Complaints& out) {
@@ -60,6 +64,12 @@ void check_tuning(const TuningSettings& settings, const gh::EvalFacts& facts, gh
   if (facts.sample_shape.size() != 3 || facts.sample_shape[1] != side)
     out.add("train_views", settings.train_views + " gives images of " + std::to_string(side) +
                                " pixels, which is not what this run's network sees");
+}
+
+std::string in_words(const TuningSettings& settings) {
+  return std::string(settings.scratch ? "a new encoder" : "the run's encoder") +
+         " with a linear head, " + (settings.frozen ? "head only, " : "") + "trained on " +
+         settings.train_split + " for " + std::to_string(settings.epochs) + " epochs";
 }
 
 TunedNetwork::TunedNetwork(gh::Evaluation& evaluation, const TuningSettings& settings,

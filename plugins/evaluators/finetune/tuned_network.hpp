@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-// Parameters of both evaluators; those that read_tuning() reads.
+// Parameters of both evaluators. read_tuning() reads these, and epochs, batch, rate and
+// weight_decay, for which each evaluator has defaults of its own.
 #define GH_TUNING_PARAMS                                                                           \
   gh::choice("from", "run", "run|scratch",                                                         \
              "begin with a copy of the run's encoder, or with a new one"),                         \
@@ -27,11 +28,15 @@ namespace tuning {
 struct TuningSettings {
   bool scratch = false, frozen = false;
   std::string train_split, train_views;
+  int64_t epochs = 0, batch = 0;
+  double rate = 0, weight_decay = 0;
 };
 
 TuningSettings read_tuning(const gh::Params& params);
 // Whether train_views fit; the split is the evaluator's to check, who knows its targets.
 void check_tuning(const TuningSettings& settings, const gh::EvalFacts& facts, gh::Complaints& out);
+// What was trained, on what and for how long.
+std::string in_words(const TuningSettings& settings);
 
 class TunedNetwork {
  public:

@@ -2,6 +2,8 @@
 // measured is the representation alone. Weighted as Wu et al. (CVPR 2018) have it, or a plain
 // majority.
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
+#include "gh/number_text.hpp"
 #include "gh/ops/nearest.hpp"
 #include "gh/rows.hpp"
 #include "gh/split_checks.hpp"
@@ -9,26 +11,17 @@
 #include "votes.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 
 namespace {
 
 using gh::ops::NearestMetric;
 
-std::string short_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
 class Knn final : public gh::Evaluator {
  public:
   explicit Knn(const gh::Params& params)
       : settings_(gh::read_classification(params)),
-        level_(params.text("level") == "embedding" ? gh::FeatureLevel::embedding
-                                                   : gh::FeatureLevel::backbone),
-        level_name_(params.text("level")),
+        level_(gh::feature_level(params)),
         bank_(params.text("bank")),
         k_(params.integer("k")),
         temperature_(params.real("temperature")),
@@ -81,14 +74,14 @@ class Knn final : public gh::Evaluator {
     const std::string nearest = std::to_string(k_) + " nearest of " + std::to_string(rows) +
                                 " samples of " + bank_ + " by " +
                                 (weighted_ ? "cosine" : "Euclidean distance") + " of " +
-                                level_name_ + " features, ";
-    return nearest + (weighted_ ? "votes exp(cos/" + short_number(temperature_) + ")"
+                                gh::level_name(level_) + " features, ";
+    return nearest + (weighted_ ? "votes exp(cos/" + gh::number_text("%g", temperature_) + ")"
                                 : "one vote each, the lowest label of equal ones");
   }
 
   gh::ClassificationSettings settings_;
   gh::FeatureLevel level_;
-  std::string level_name_, bank_;
+  std::string bank_;
   int64_t k_;
   double temperature_;
   bool weighted_;
@@ -98,7 +91,7 @@ class Knn final : public gh::Evaluator {
 
 constexpr gh::Param kParams[] = {
     GH_CLASSIFICATION_PARAMS,
-    gh::choice("level", "backbone", "backbone|embedding", "which features"),
+    GH_LEVEL_PARAM("backbone"),
     gh::text("bank", "\"train\"",
              "labelled split: train is the thinned training set, train:full all of it"),
     gh::integer("k", "20", "neighbours that vote").at_least(1).at_most(1000000),

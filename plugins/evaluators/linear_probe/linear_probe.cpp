@@ -5,11 +5,11 @@
 
 #include "gh/classification.hpp"
 #include "gh/component.hpp"
+#include "gh/number_text.hpp"
 #include "gh/ops/linear_classifier.hpp"
 #include "gh/split_checks.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -55,12 +55,6 @@ std::string refusal(const std::string& protocol, const std::string& key) {
     return "protocol \"logistic\" minimises the loss itself and has no " + key +
            "; choose \"gh\" or \"sdclr\"";
   return "";
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
 }
 
 // One random crop and flip for a training picture, as the protocols have it, at the two sizes that
@@ -163,8 +157,8 @@ class LinearProbe final : public gh::Evaluator {
                           ? "weight of |W|²/2 beside the mean cross entropy, chosen on a tenth of "
                             "the training samples"
                           : "weight of |W|²/2 beside the mean cross entropy, as given");
-    evaluation.say(gh::Severity::detail, "linear probe: l2 " + number(fit.l2) + ", " +
-                                             std::to_string(fit.passes) + " passes");
+    evaluation.say(gh::Severity::detail, "linear probe: l2 " + gh::number_text("%.3g", fit.l2) +
+                                             ", " + std::to_string(fit.passes) + " passes");
     return fit.classifier;
   }
 

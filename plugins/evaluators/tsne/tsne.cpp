@@ -7,6 +7,8 @@
 
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
+#include "gh/number_text.hpp"
 #include "gh/plot.hpp"
 #include "gh/split_checks.hpp"
 
@@ -17,7 +19,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <set>
@@ -35,12 +36,7 @@ struct ShownClass {
   std::vector<int64_t> rows;  // of the map
 };
 
-std::string fixed(double value) {
-  if (std::isnan(value)) return "—";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", value);
-  return text;
-}
+std::string fixed(double value) { return gh::number_text("%.3f", value); }
 
 // Cold colours for the head, warm ones for the tail, as long as there are some.
 std::vector<std::size_t> colours_of(const std::vector<ShownClass>& classes) {
@@ -94,10 +90,7 @@ std::string draw_by_group(const std::vector<ShownClass>& classes, const std::vec
 class Tsne final : public gh::Evaluator {
  public:
   explicit Tsne(const gh::Params& params)
-      : split_(params.text("split")),
-        groups_(params.text("groups")),
-        level_(params.text("level") == "backbone" ? gh::FeatureLevel::backbone
-                                                  : gh::FeatureLevel::embedding),
+      : chosen_(gh::read_features(params)),
         classes_(params.integers("classes").begin(), params.integers("classes").end()),
         head_(params.integer("head")),
         tail_(params.integer("tail")),
@@ -121,8 +114,7 @@ class Tsne final : public gh::Evaluator {
   void report(gh::Evaluation& evaluation, const std::vector<ShownClass>& classes,
               const at::Tensor& distances, const std::vector<float>& map) const;
 
-  std::string split_, groups_;
-  gh::FeatureLevel level_;
+  gh::FeatureChoice chosen_;
   std::vector<int64_t> classes_;
   int64_t head_, tail_, samples_;
   double perplexity_;
@@ -148,10 +140,10 @@ void Tsne::validate(const gh::Params& params, gh::Complaints& out) {
 }
 
 void Tsne::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
-  gh::check_groups(facts, groups_, "groups", out);
-  if (!facts.class_targets) out.add(".data", "the map shows classes: tsne needs class labels");
-  if (!gh::check_labelled_split(facts, split_, "split", out)) return;
-  const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
+  if (!gh::check_class_features(facts, chosen_, "the map shows classes: tsne needs class labels",
+                                out))
+    return;
+  const std::vector<int64_t>* const counts = gh::class_counts_of(facts, chosen_.split);
   if (!counts) return;
   for (const int64_t c : classes_) {
     const bool known = c < static_cast<int64_t>(counts->size());
@@ -159,7 +151,8 @@ void Tsne::check(const gh::EvalFacts& facts, gh::Complaints& out) const {
       out.add("classes", "there is no class " + std::to_string(c) + "; labels go from 0 to " +
                              std::to_string(counts->size() - 1));
     else if ((*counts)[static_cast<std::size_t>(c)] == 0)
-      out.add("classes", "class " + std::to_string(c) + " has no sample in split '" + split_ + "'");
+      out.add("classes",
+              "class " + std::to_string(c) + " has no sample in split '" + chosen_.split + "'");
     if (!known || (*counts)[static_cast<std::size_t>(c)] == 0) return;
   }
   check_perplexity(*counts, out);
@@ -197,7 +190,7 @@ std::vector<int64_t> Tsne::chosen_labels(gh::Evaluation& evaluation, const gh::C
     gh::require(c < known, gh::ErrorCode::invalid_param, "there is no class ", c,
                 "; labels go from 0 to ", known - 1);
     gh::require(samples[static_cast<std::size_t>(c)] > 0, gh::ErrorCode::missing_data, "class ", c,
-                " has no sample in split '", split_, "'");
+                " has no sample in split '", chosen_.split, "'");
   }
   if (!classes_.empty()) return classes_;
   std::vector<int64_t> out =
@@ -212,25 +205,25 @@ std::vector<int64_t> Tsne::chosen_labels(gh::Evaluation& evaluation, const gh::C
   gh::require(!out.empty(), gh::ErrorCode::missing_data,
               "no class of the first or last group has "
               "a sample in split '",
-              split_, "'");
+              chosen_.split, "'");
   return out;
 }
 
 // The classes, and the places of their samples in the split, ascending.
 std::vector<ShownClass> Tsne::choose(gh::Evaluation& evaluation, at::Tensor& positions) const {
   const gh::Features& known =
-      evaluation.features({.level = gh::FeatureLevel::none, .split = split_});
+      evaluation.features({.level = gh::FeatureLevel::none, .split = chosen_.split});
   gh::require(known.targets.defined() && known.targets.numel() > 0, gh::ErrorCode::missing_data,
-              "split '", split_, "' has no labelled samples");
+              "split '", chosen_.split, "' has no labelled samples");
   const at::Tensor counts = evaluation.class_counts().contiguous();
-  const gh::ClassGroups groups = gh::class_groups(groups_, counts);
+  const gh::ClassGroups groups = gh::class_groups(chosen_.groups, counts);
   const at::Tensor targets = known.targets.contiguous();
   const int64_t* target = targets.data_ptr<int64_t>();
   std::vector<int64_t> samples(static_cast<std::size_t>(counts.numel()), 0);
   for (int64_t i = 0; i < targets.numel(); ++i) {
     gh::require(target[i] >= 0 && target[i] < counts.numel(), gh::ErrorCode::invalid_param,
-                "label ", target[i], " of split '", split_, "' is none of the training set's ",
-                counts.numel(), " classes");
+                "label ", target[i], " of split '", chosen_.split,
+                "' is none of the training set's ", counts.numel(), " classes");
     ++samples[static_cast<std::size_t>(target[i])];
   }
 
@@ -344,11 +337,12 @@ void Tsne::evaluate(gh::Evaluation& evaluation) {
   gh::require(perplexity_ <= largest_perplexity(n), gh::ErrorCode::invalid_param, "perplexity ",
               perplexity_, " is too large for ", n, " samples: at most (", n, " − 1)/3");
   const at::Tensor x =
-      evaluation.features({.level = level_, .split = split_, .samples = positions}).x.flatten(1);
+      evaluation.features({.level = chosen_.level, .split = chosen_.split, .samples = positions})
+          .x.flatten(1);
   const at::Tensor distances = tsne::squared_distances(x);
   const std::vector<float> map = make_map(evaluation, x, distances);
   report(evaluation, classes, distances, map);
-  const std::string what = "t-SNE of " + std::to_string(n) + " samples of the " + split_ +
+  const std::string what = "t-SNE of " + std::to_string(n) + " samples of the " + chosen_.split +
                            " split, perplexity " + fixed(perplexity_);
   evaluation.picture("map",
                      what +
@@ -360,15 +354,14 @@ void Tsne::evaluate(gh::Evaluation& evaluation) {
 }
 
 constexpr gh::Param kParams[] = {
-    gh::text("split", "\"train\"", "whose samples are shown; train is the thinned training set"),
-    gh::choice("level", "backbone", "backbone|embedding", "which features"),
+    GH_TRAIN_SPLIT_PARAM("whose samples are shown"),
+    GH_LEVEL_PARAM("backbone"),
     gh::integers("classes", "[]", "labels to show, at most eight; empty: drawn at random")
         .at_least(0)
         .at_most(1000000),
     gh::integer("head", "4", "classes drawn from the first group").at_least(0).at_most(1000),
     gh::integer("tail", "4", "classes drawn from the last group").at_least(0).at_most(1000),
-    gh::text("groups", "\"terciles\"",
-             "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
+    GH_GROUPS_PARAM,
     gh::integer("samples", "2000", "points at most; the largest classes are thinned first")
         .at_least(4)
         .at_most(10000),

@@ -2,13 +2,14 @@
 // mean distance between two class means, and U_k, that to the k nearest.
 #include "gh/class_groups.hpp"
 #include "gh/component.hpp"
+#include "gh/feature_choice.hpp"
+#include "gh/number_text.hpp"
 #include "gh/split_checks.hpp"
 
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -18,12 +19,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::string fixed(double value) {
-  if (std::isnan(value)) return "—";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", value);
-  return text;
-}
+std::string fixed(double value) { return gh::number_text("%.3f", value); }
 
 struct ClassMeans {
   std::vector<int64_t> samples;  // [C] of each class
@@ -80,40 +76,35 @@ Distances distances(const ClassMeans& classes, int64_t k) {
 class Uniformity final : public gh::Evaluator {
  public:
   explicit Uniformity(const gh::Params& params)
-      : split_(params.text("split")),
-        groups_(params.text("groups")),
-        level_(params.text("level") == "embedding" ? gh::FeatureLevel::embedding
-                                                   : gh::FeatureLevel::backbone),
-        level_name_(params.text("level")),
+      : chosen_(gh::read_features(params)),
         k_(params.integer("k")),
         unit_(params.text("normalize") == "unit") {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {
-    gh::check_groups(facts, groups_, "groups", out);
-    if (!facts.class_targets) out.add(".data", "class means need class labels");
-    if (!gh::check_labelled_split(facts, split_, "split", out)) return;
-    const std::vector<int64_t>* const counts = gh::class_counts_of(facts, split_);
+    if (!gh::check_class_features(facts, chosen_, "class means need class labels", out)) return;
+    const std::vector<int64_t>* const counts = gh::class_counts_of(facts, chosen_.split);
     if (!counts) return;
     const auto present =
         std::count_if(counts->begin(), counts->end(), [](int64_t n) { return n > 0; });
     if (present < 2)
-      out.add("split", "split '" + split_ + "' has samples of " + std::to_string(present) +
+      out.add("split", "split '" + chosen_.split + "' has samples of " + std::to_string(present) +
                            " classes; distances need two");
     else if (k_ >= present)
       out.add("k", "expected less than the " + std::to_string(present) + " classes of split '" +
-                       split_ + "', got " + std::to_string(k_));
+                       chosen_.split + "', got " + std::to_string(k_));
   }
 
   void evaluate(gh::Evaluation& evaluation) override {
-    const gh::Features& features = evaluation.features({.level = level_, .split = split_});
+    const gh::Features& features =
+        evaluation.features({.level = chosen_.level, .split = chosen_.split});
     const at::Tensor lengths = features.x.to(at::kDouble).norm(2, {1}, true);
     const at::Tensor x = unit_ ? features.x / lengths.clamp_min(1e-12) : features.x;
     const ClassMeans classes = class_means(x, features.targets, evaluation.class_counts().numel());
     const auto present = static_cast<int64_t>(classes.present.size());
-    gh::require(present >= 2, gh::ErrorCode::missing_data, "split '", split_, "' has samples of ",
-                present, " classes; distances need two");
+    gh::require(present >= 2, gh::ErrorCode::missing_data, "split '", chosen_.split,
+                "' has samples of ", present, " classes; distances need two");
     gh::require(k_ < present, gh::ErrorCode::invalid_param, "k = ", k_, ", but each of the ",
-                present, " classes of split '", split_, "' has ", present - 1, " others");
+                present, " classes of split '", chosen_.split, "' has ", present - 1, " others");
     const Distances found = distances(classes, k_);
     report(evaluation, found, present);
     evaluation.metric("length", lengths.mean().item<double>(),
@@ -124,10 +115,10 @@ class Uniformity final : public gh::Evaluator {
 
  private:
   void report(gh::Evaluation& evaluation, const Distances& found, int64_t present) const {
-    const gh::ClassGroups groups = gh::class_groups(groups_, evaluation.class_counts());
-    const std::string of = " of " + level_name_ + " features" +
-                           (unit_ ? " of unit length" : ", not scaled") + ", split " + split_ +
-                           ", " + std::to_string(present) + " classes";
+    const gh::ClassGroups groups = gh::class_groups(chosen_.groups, evaluation.class_counts());
+    const std::string of = " of " + gh::level_name(chosen_.level) + " features" +
+                           (unit_ ? " of unit length" : ", not scaled") + ", split " +
+                           chosen_.split + ", " + std::to_string(present) + " classes";
     const auto tell = [&](const std::string& name, const std::vector<double>& values,
                           const std::string& definition) {
       const gh::GroupAverages averages = gh::average_groups(groups, values);
@@ -162,22 +153,18 @@ class Uniformity final : public gh::Evaluator {
     const std::vector<std::string> columns = {
         "class", "samples", "mean distance to others",
         k_ == 1 ? "to the nearest" : "to the " + std::to_string(k_) + " nearest", "nearest"};
-    evaluation.table("classes", "Means of classes, split " + split_ + ", largest class first",
-                     columns, rows);
+    evaluation.table("classes",
+                     "Means of classes, split " + chosen_.split + ", largest class first", columns,
+                     rows);
   }
 
-  std::string split_, groups_;
-  gh::FeatureLevel level_;
-  std::string level_name_;
+  gh::FeatureChoice chosen_;
   int64_t k_;
   bool unit_;
 };
 
 constexpr gh::Param kParams[] = {
-    gh::text("split", "\"train\"", "whose class means; train is the thinned training set"),
-    gh::text("groups", "\"terciles\"",
-             "classes by training samples: terciles, deciles, shots(100,20), lists(0-3; 4-9)"),
-    gh::choice("level", "backbone", "backbone|embedding", "which features"),
+    GH_FEATURE_PARAMS("whose class means", "backbone"),
     gh::integer("k", "1", "neighbours of U_k; the paper does not say how many it took")
         .at_least(1)
         .at_most(1000000),
