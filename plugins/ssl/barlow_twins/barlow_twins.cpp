@@ -2,6 +2,7 @@
 // the identity.
 #include "gh/component.hpp"
 #include "gh/parts/batch_statistics.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/two_views.hpp"
 
 namespace {
@@ -65,12 +66,12 @@ constexpr gh::Param kParams[] = {
     gh::real("scale", "0.1", "factor of the loss").above(0),
     gh::real("bias_rate", "1.0", "learning rate of biases and norms over that of weights")
         .at_least(0),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: linear layers without bias, BN and ReLU between; "
-               "or nothing"),
+    gh::parts::projector_param(
+        "head between backbone and loss: linear layers without bias, BN and ReLU between; "
+        "or nothing"),
     gh::integer("layers", "3", "linear layers of the projector").at_least(1).at_most(16),
-    gh::integer("hidden", "2048", "width between them").at_least(1).at_most(65536),
-    gh::integer("embedding", "2048", "width of the projector's output").at_least(1).at_most(65536),
+    gh::parts::width_param("hidden", "2048", "width between them"),
+    gh::parts::width_param("embedding", "2048", "width of the projector's output"),
 };
 
 constexpr gh::Component kComponents[] = {

@@ -7,20 +7,10 @@
 namespace {
 
 using gh::unit_rows;
-using gh::parts::HeadSpec;
-
-HeadSpec head(int64_t hidden, int64_t out) { return {.widths = {hidden, out}, .last_bias = false}; }
-
-HeadSpec projector(const gh::Params& params) {
-  if (params.text("projector") == "none") return {};
-  return head(params.integer("hidden"), params.integer("embedding"));
-}
 
 class Byol final : public gh::parts::PredictedTwin {
  public:
-  explicit Byol(const gh::Params& params)
-      : PredictedTwin(projector(params), head(params.integer("hidden"), 0),
-                      {.momentum = params.real("momentum")}) {}
+  explicit Byol(const gh::Params& params) : PredictedTwin(params, {.head = {.last_bias = false}}) {}
 
   // Mean of |p̂ − t̂|².
   at::Tensor one_way(const at::Tensor& prediction, const at::Tensor& target) override {
@@ -29,18 +19,7 @@ class Byol final : public gh::parts::PredictedTwin {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::real("momentum", "0.99", "of the twin at the start; it rises to 1 by half a cosine")
-        .at_least(0)
-        .at_most(1),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and predictor: linear, BN, ReLU, linear without bias; or "
-               "nothing"),
-    gh::integer("hidden", "4096", "width inside projector and predictor")
-        .at_least(1)
-        .at_most(65536),
-    gh::integer("embedding", "256", "width of the projector's and the predictor's output")
-        .at_least(1)
-        .at_most(65536),
+    GH_PREDICTED_TWIN_PARAMS("linear, BN, ReLU, linear without bias"),
 };
 
 constexpr gh::Component kComponents[] = {

@@ -2,6 +2,7 @@
 // the network made.
 #include "gh/component.hpp"
 #include "gh/parts/contrastive.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/row_queue.hpp"
 #include "gh/parts/twin.hpp"
@@ -97,12 +98,9 @@ constexpr gh::Param kParams[] = {
     gh::choice("harmonize_second", "key", "key|query",
                "what GH sees of the second view: the key, without gradient, or a pass of the "
                "query network"),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: linear, ReLU, linear; or nothing"),
-    gh::integer("hidden", "0", "width inside the projector; 0: that of the features")
-        .at_least(0)
-        .at_most(65536),
-    gh::integer("embedding", "128", "width of the projector's output").at_least(1).at_most(65536),
+    gh::parts::projector_param("head between backbone and loss: linear, ReLU, linear; or nothing"),
+    gh::parts::hidden_param("0", "width inside the projector; 0: that of the features"),
+    gh::parts::width_param("embedding", "128", "width of the projector's output"),
 };
 
 constexpr gh::Component kComponents[] = {

@@ -6,25 +6,12 @@
 
 namespace {
 
-using gh::parts::HeadSpec;
-using gh::parts::LastNorm;
-
-HeadSpec head(int64_t hidden, int64_t out, LastNorm last_norm) {
-  return {
-      .widths = {hidden, out}, .hidden_bias = false, .last_bias = false, .last_norm = last_norm};
-}
-
-HeadSpec projector(const gh::Params& params) {
-  if (params.text("projector") == "none") return {};
-  return head(params.integer("hidden"), params.integer("embedding"), LastNorm::fixed);
-}
-
 class MocoV3 final : public gh::parts::PredictedTwin {
  public:
   explicit MocoV3(const gh::Params& params)
-      : PredictedTwin(
-            projector(params), head(params.integer("hidden"), 0, LastNorm::none),
-            {.momentum = params.real("momentum"), .update = gh::parts::TwinUpdate::before_forward}),
+      : PredictedTwin(params, {.head = {.hidden_bias = false, .last_bias = false},
+                               .projector_norm = gh::parts::LastNorm::fixed,
+                               .update = gh::parts::TwinUpdate::before_forward}),
         temperature_(params.real("temperature")) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
@@ -43,18 +30,7 @@ class MocoV3 final : public gh::parts::PredictedTwin {
 
 constexpr gh::Param kParams[] = {
     gh::real("temperature", "0.2", "softmax temperature of InfoNCE").above(0),
-    gh::real("momentum", "0.99", "of the twin at the start; it rises to 1 by half a cosine")
-        .at_least(0)
-        .at_most(1),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and predictor: linear, BN, ReLU, linear, BN without scale "
-               "and shift; or nothing"),
-    gh::integer("hidden", "4096", "width inside projector and predictor")
-        .at_least(1)
-        .at_most(65536),
-    gh::integer("embedding", "256", "width of the projector's and the predictor's output")
-        .at_least(1)
-        .at_most(65536),
+    GH_PREDICTED_TWIN_PARAMS("linear, BN, ReLU, linear, BN without scale and shift"),
 };
 
 constexpr gh::Component kComponents[] = {

@@ -1,5 +1,6 @@
 // SimSiam (Chen and He 2021): each view predicts the embedding of the other, which stands still.
 #include "gh/component.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/two_views.hpp"
 #include "gh/rows.hpp"
 
@@ -54,15 +55,13 @@ class SimSiam final : public gh::parts::TwoViews {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: linear layers with BN, the last without scale and "
-               "shift, and ReLU between; or nothing"),
+    gh::parts::projector_param(
+        "head between backbone and loss: linear layers with BN, the last without scale and "
+        "shift, and ReLU between; or nothing"),
     gh::integer("layers", "2", "linear layers of the projector").at_least(1).at_most(16),
-    gh::integer("hidden", "2048", "width between them; 0: that of the features")
-        .at_least(0)
-        .at_most(65536),
-    gh::integer("embedding", "2048", "width of the projector's output").at_least(1).at_most(65536),
-    gh::integer("predictor_hidden", "512", "width inside the predictor").at_least(1).at_most(65536),
+    gh::parts::hidden_param("2048", "width between them; 0: that of the features"),
+    gh::parts::width_param("embedding", "2048", "width of the projector's output"),
+    gh::parts::width_param("predictor_hidden", "512", "width inside the predictor"),
     gh::choice("predictor_rate", "fixed", "fixed|scheduled",
                "the predictor keeps the first learning rate, or follows the schedule"),
 };

@@ -2,6 +2,7 @@
 // sample are assigned, where every prototype gets its share of the batch.
 #include "gh/component.hpp"
 #include "gh/ops/sinkhorn.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/multi_crop.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/row_queue.hpp"
@@ -123,12 +124,10 @@ constexpr gh::Param kParams[] = {
         .at_least(0)
         .at_most(1000000000)
         .in("epochs"),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: linear, BN, ReLU, linear; or nothing"),
-    gh::integer("hidden", "2048", "width inside the projector; 0: that of the features")
-        .at_least(0)
-        .at_most(65536),
-    gh::integer("embedding", "128", "width of the projector's output").at_least(1).at_most(65536),
+    gh::parts::projector_param(
+        "head between backbone and loss: linear, BN, ReLU, linear; or nothing"),
+    gh::parts::hidden_param("2048", "width inside the projector; 0: that of the features"),
+    gh::parts::width_param("embedding", "128", "width of the projector's output"),
 };
 
 constexpr gh::Component kComponents[] = {

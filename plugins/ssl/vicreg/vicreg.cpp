@@ -2,6 +2,7 @@
 // other.
 #include "gh/component.hpp"
 #include "gh/parts/batch_statistics.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/two_views.hpp"
 
 #include <ATen/ops/relu.h>
@@ -60,10 +61,9 @@ constexpr gh::Param kParams[] = {
     gh::real("invariance", "25.0", "weight of the views' agreement").at_least(0),
     gh::real("variance", "25.0", "weight of the columns' spread").at_least(0),
     gh::real("covariance", "1.0", "weight of the columns' independence").at_least(0),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: three linear layers, BN and ReLU between; or "
-               "nothing"),
-    gh::integer("embedding", "2048", "width of each of them").at_least(1).at_most(65536),
+    gh::parts::projector_param(
+        "head between backbone and loss: three linear layers, BN and ReLU between; or nothing"),
+    gh::parts::width_param("embedding", "2048", "width of each of them"),
 };
 
 constexpr gh::Component kComponents[] = {

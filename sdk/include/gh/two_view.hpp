@@ -9,6 +9,7 @@
 // build on gh/parts directly. Compiled into the plugin, so it may change between minors.
 #pragma once
 
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/two_views.hpp"
 #include "gh/ssl.hpp"
 #include "gh/tensor.hpp"
@@ -20,13 +21,10 @@ inline namespace v1 {
 
 // Splice into a method's own parameters: {GH_PROJECTOR_PARAMS, gh::real("temperature", …)}.
 #define GH_PROJECTOR_PARAMS                                                                     \
-  gh::choice(                                                                                   \
-      "projector", "mlp", "mlp|none",                                                           \
+  gh::parts::projector_param(                                                                   \
       "head between backbone and loss: linear, BN, ReLU, linear without bias, BN; or nothing"), \
-      gh::integer("embedding", "128",                                                           \
-                  "width of the projector's output; unused with projector = \"none\"")          \
-          .at_least(1)                                                                          \
-          .at_most(65536)
+      gh::parts::width_param("embedding", "128",                                                \
+                             "width of the projector's output; unused with projector = \"none\"")
 
 // The head that they name: that of the published GH code.
 inline parts::HeadSpec projector_of(const Params& params) {

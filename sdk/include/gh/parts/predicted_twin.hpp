@@ -1,21 +1,44 @@
 // Base of methods whose network predicts, from each view, what a momentum twin makes of the other
-// (BYOL, MoCo v3): a method is what it makes of predictions and targets.
+// (BYOL, MoCo v3): a method is what its heads are like, and what it makes of predictions and
+// targets.
 #pragma once
 
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/twin.hpp"
 #include "gh/parts/two_views.hpp"
 
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace gh::parts {
 
+// Splice into a method's own parameters. `layers`: what the projector is made of.
+#define GH_PREDICTED_TWIN_PARAMS(layers)                                                         \
+  gh::real("momentum", "0.99", "of the twin at the start; it rises to 1 by half a cosine")       \
+      .at_least(0)                                                                               \
+      .at_most(1),                                                                               \
+      gh::parts::projector_param("head between backbone and predictor: " layers "; or nothing"), \
+      gh::parts::width_param("hidden", "4096", "width inside projector and predictor"),          \
+      gh::parts::width_param("embedding", "256",                                                 \
+                             "width of the projector's and the predictor's output")
+
+struct PredictedTwinSpec {
+  // Of projector and predictor, without widths.
+  HeadSpec head = {};
+  LastNorm projector_norm = LastNorm::none;
+  TwinUpdate update = TwinUpdate::after_step;
+};
+
 class PredictedTwin : public TwoViews {
  public:
-  // The predictor takes what the projector gives; a last width of 0 gives as much back.
-  PredictedTwin(HeadSpec projector, HeadSpec predictor, const TwinSpec& twin)
-      : TwoViews(std::move(projector)), predictor_spec_(std::move(predictor)), twin_spec_(twin) {}
+  // Widths, momentum and whether there is a projector come from GH_PREDICTED_TWIN_PARAMS.
+  PredictedTwin(const Params& params, const PredictedTwinSpec& spec)
+      : TwoViews(projector(params, spec)),
+        predictor_spec_(spec.head),
+        twin_spec_{.momentum = params.real("momentum"), .update = spec.update} {
+    // The predictor takes what the projector gives, and gives as much back.
+    predictor_spec_.widths = {params.integer("hidden"), 0};
+  }
 
   // Scalar, as in TwoViews, of the prediction [B, width] from one view and the target [B, width],
   // without gradient, of the other. The loss of a step is the sum of both ways.
@@ -42,6 +65,14 @@ class PredictedTwin : public TwoViews {
   }
 
  private:
+  static HeadSpec projector(const Params& params, const PredictedTwinSpec& spec) {
+    if (params.text("projector") == "none") return {};
+    HeadSpec head = spec.head;
+    head.widths = {params.integer("hidden"), params.integer("embedding")};
+    head.last_norm = spec.projector_norm;
+    return head;
+  }
+
   HeadSpec predictor_spec_;
   TwinSpec twin_spec_;
   std::shared_ptr<Sequential> predictor_;
