@@ -6,145 +6,107 @@
 #include "gh/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string>
 
 namespace gh::host {
 namespace {
 
+// Lines of TOML that groups share. Means and deviations are CIFAR's as the GH code has them and
+// ImageNet's as torchvision has them; 0.228 is in the code of SwAV.
+constexpr std::string_view kCifar =
+    "normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }";
+constexpr std::string_view kImageNet =
+    "normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }";
+constexpr std::string_view kSwavImageNet =
+    "normalize = { mean = [0.485, 0.456, 0.406], std = [0.228, 0.224, 0.225] }";
+constexpr std::string_view kBicubicCrop =
+    R"(crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" })";
+constexpr std::string_view kFlip = "flip = 0.5", kGrayscale = "grayscale = 0.2";
+constexpr std::string_view kSimclrJitter =
+    "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }";
+constexpr std::string_view kByolJitter =
+    "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.2, hue = 0.1 }";
+constexpr std::string_view kSwavJitter =
+    "jitter = { p = 0.8, brightness = 0.8, contrast = 0.8, saturation = 0.8, hue = 0.2 }";
+constexpr std::string_view kBlur = "blur = { p = 0.5, sigma = [0.1, 2.0] }";
+
+struct Group {
+  int count = 0, size = 0;
+  std::array<std::string_view, 7> lines;
+};
 struct Preset {
   std::string_view name;
-  std::string_view groups;  // TOML
+  Group first, second = {};
 };
 
-// Means and deviations of normalisation: CIFAR's as the GH code has them, ImageNet's as torchvision
-// has them.
 constexpr Preset kPresets[] = {
     // Geometric Harmonization's CIFAR pre-training.
-    {"simclr-32", R"(
-[[group]]
-count = 2
-size = 32
-crop = { id = "random-resized", scale = [0.1, 1.0], filter = "bilinear" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }
-grayscale = 0.2
-normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }
-)"},
+    {"simclr-32",
+     {2,
+      32,
+      {R"(crop = { id = "random-resized", scale = [0.1, 1.0], filter = "bilinear" })", kFlip,
+       kSimclrJitter, kGrayscale, kCifar}}},
     // Geometric Harmonization's ImageNet-LT and Places-LT pre-training.
-    {"simclr-224", R"(
-[[group]]
-count = 2
-size = 224
-crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }
-grayscale = 0.2
-blur = { p = 0.5, sigma = [0.1, 2.0] }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-)"},
+    {"simclr-224", {2, 224, {kBicubicCrop, kFlip, kSimclrJitter, kGrayscale, kBlur, kImageNet}}},
     // BCL on CIFAR: one operation, as likely and as strong as the sample's weight says.
-    {"bcl-32", R"(
-[[group]]
-count = 2
-size = 32
-crop = { id = "random-resized", scale = [0.1, 1.0], filter = "bicubic" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }
-grayscale = 0.2
-boost = { ops = 1, strength = [10.0, 30.0], chance = "weight", spread = "fixed" }
-normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }
-)"},
+    {"bcl-32",
+     {2,
+      32,
+      {R"(crop = { id = "random-resized", scale = [0.1, 1.0], filter = "bicubic" })", kFlip,
+       kSimclrJitter, kGrayscale,
+       R"(boost = { ops = 1, strength = [10.0, 30.0], chance = "weight", spread = "fixed" })",
+       kCifar}}},
     // BCL on ImageNet: two operations, always, of a strength drawn up to the sample's weight.
-    {"bcl-224", R"(
-[[group]]
-count = 2
-size = 224
-crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }
-grayscale = 0.2
-blur = { p = 0.5, sigma = [0.1, 2.0] }
-boost = { ops = 2, strength = [0.0, 30.0], chance = "always", spread = "uniform" }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-)"},
+    {"bcl-224",
+     {2,
+      224,
+      {kBicubicCrop, kFlip, kSimclrJitter, kGrayscale, kBlur,
+       R"(boost = { ops = 2, strength = [0.0, 30.0], chance = "always", spread = "uniform" })",
+       kImageNet}}},
     // Grill et al. 2020, table 6: the views differ in blur and solarization.
-    {"byol-224", R"(
-[[group]]
-count = 1
-size = 224
-crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.2, hue = 0.1 }
-grayscale = 0.2
-blur = { p = 1.0, sigma = [0.1, 2.0] }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-
-[[group]]
-count = 1
-size = 224
-crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.2, hue = 0.1 }
-grayscale = 0.2
-blur = { p = 0.1, sigma = [0.1, 2.0] }
-solarize = { p = 0.2, threshold = 128 }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-)"},
-    // Caron et al. 2020, published command for 2×224 + 6×96; 0.228 is their code's.
-    {"swav-multicrop", R"(
-[[group]]
-count = 2
-size = 224
-crop = { id = "random-resized", scale = [0.14, 1.0], filter = "bilinear" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.8, contrast = 0.8, saturation = 0.8, hue = 0.2 }
-grayscale = 0.2
-blur = { p = 0.5, sigma = [0.1, 2.0] }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.228, 0.224, 0.225] }
-
-[[group]]
-count = 6
-size = 96
-crop = { id = "random-resized", scale = [0.05, 0.14], filter = "bilinear" }
-flip = 0.5
-jitter = { p = 0.8, brightness = 0.8, contrast = 0.8, saturation = 0.8, hue = 0.2 }
-grayscale = 0.2
-blur = { p = 0.5, sigma = [0.1, 2.0] }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.228, 0.224, 0.225] }
-)"},
+    {"byol-224",
+     {1,
+      224,
+      {kBicubicCrop, kFlip, kByolJitter, kGrayscale, "blur = { p = 1.0, sigma = [0.1, 2.0] }",
+       kImageNet}},
+     {1,
+      224,
+      {kBicubicCrop, kFlip, kByolJitter, kGrayscale, "blur = { p = 0.1, sigma = [0.1, 2.0] }",
+       "solarize = { p = 0.2, threshold = 128 }", kImageNet}}},
+    // Caron et al. 2020, published command for 2×224 + 6×96.
+    {"swav-multicrop",
+     {2,
+      224,
+      {R"(crop = { id = "random-resized", scale = [0.14, 1.0], filter = "bilinear" })", kFlip,
+       kSwavJitter, kGrayscale, kBlur, kSwavImageNet}},
+     {6,
+      96,
+      {R"(crop = { id = "random-resized", scale = [0.05, 0.14], filter = "bilinear" })", kFlip,
+       kSwavJitter, kGrayscale, kBlur, kSwavImageNet}}},
     // Training a linear probe.
-    {"probe-32", R"(
-[[group]]
-count = 1
-size = 32
-crop = { id = "pad", padding = 4 }
-flip = 0.5
-normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }
-)"},
-    {"probe-224", R"(
-[[group]]
-count = 1
-size = 224
-crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bilinear" }
-flip = 0.5
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-)"},
+    {"probe-32", {1, 32, {R"(crop = { id = "pad", padding = 4 })", kFlip, kCifar}}},
+    {"probe-224",
+     {1,
+      224,
+      {R"(crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bilinear" })", kFlip,
+       kImageNet}}},
     // Testing: nothing random.
-    {"eval-32", R"(
-[[group]]
-count = 1
-size = 32
-crop = { id = "whole" }
-normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }
-)"},
-    {"eval-224", R"(
-[[group]]
-count = 1
-size = 224
-crop = { id = "centre", short_side = 256 }
-normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }
-)"},
+    {"eval-32", {1, 32, {R"(crop = { id = "whole" })", kCifar}}},
+    {"eval-224", {1, 224, {R"(crop = { id = "centre", short_side = 256 })", kImageNet}}},
 };
+
+std::string as_toml(const Preset& preset) {
+  std::string text;
+  for (const Group& group : {preset.first, preset.second}) {
+    if (group.count == 0) continue;
+    text += "[[group]]\ncount = " + std::to_string(group.count) +
+            "\nsize = " + std::to_string(group.size) + '\n';
+    for (const std::string_view line : group.lines) text.append(line).append(1, '\n');
+  }
+  return text;
+}
 
 constexpr std::string_view kGroupKeys[] = {"count",    "size",  "flip",   "grayscale",
                                            "noise",    "crop",  "jitter", "blur",
@@ -221,7 +183,7 @@ std::optional<Array> view_preset(std::string_view name) {
                                   [&](const Preset& p) { return p.name == name; });
   if (found == std::end(kPresets)) return std::nullopt;
   Diagnostics problems;
-  const std::optional<Table> table = parse_toml(found->groups, std::string(name), problems);
+  const std::optional<Table> table = parse_toml(as_toml(*found), std::string(name), problems);
   require(table && !problems.has_errors(), ErrorCode::internal, "preset '", name,
           "' does not parse: ", problems.text());
   return *table->find("group")->as<Array>();
