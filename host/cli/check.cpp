@@ -30,35 +30,31 @@ class Check final : public Command {
                  "Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved"}) {}
 
   void declare(Options& options) override {
-    options.required("RECIPE", recipe_, "Recipe file");
-    options.rest("OVERRIDE", overrides_,
-                 "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
-    options.text("--scale", "SCALE", scale_, kScaleHelp);
-    options.flag("--json", json_, "Print the outcome as JSON");
+    arguments_.declare(options);
     options.flag("--resolved", resolved_, "Print the recipe with every default");
   }
 
   int run(const GlobalOptions& global) override {
     Registry registry(default_search_path(global.plugins));
     Diagnostics diagnostics;
-    const Recipe recipe = load_recipe_at_scale(recipe_, overrides_, scale_, registry, diagnostics);
+    const Recipe recipe = load_recipe_at_scale(arguments_.file, arguments_.overrides,
+                                               arguments_.scale, registry, diagnostics);
     if (!diagnostics.has_errors()) check_without_data(recipe, registry, diagnostics);
     const bool ok = !diagnostics.has_errors();
-    if (json_) {
+    if (arguments_.json) {
       const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};
       print_result("{}\n", json_text(out, 2));
     } else {
       print_message("{}", diagnostics.text());
       if (ok && resolved_) print_result("{}", to_toml(recipe.resolved));
-      if (ok && !resolved_) print_result("{}: ok\n", recipe_);
+      if (ok && !resolved_) print_result("{}: ok\n", arguments_.file);
     }
     return ok ? kOk : kBadRecipe;
   }
 
  private:
-  std::string recipe_, scale_;
-  std::vector<std::string> overrides_;
-  bool json_ = false, resolved_ = false;
+  RecipeArguments arguments_;
+  bool resolved_ = false;
 };
 
 }  // namespace

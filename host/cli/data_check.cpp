@@ -102,9 +102,9 @@ class DataCheck final : public Command {
   DataCheck()
       : Command({"data check",
                  "Open every split, read every sample, count classes, name what is known",
-                 "Example:\n  ghhost data check recipes/shapes.toml --quick\n"
-                 "Exit codes: 0 sound, 65 some samples cannot be read, 66 data missing, 78 recipe "
-                 "refused."}) {}
+                 R"(Example:
+  ghhost data check recipes/shapes.toml --quick
+Exit codes: 0 sound, 65 some samples cannot be read, 66 data missing, 78 recipe refused.)"}) {}
 
   void declare(Options& options) override {
     declare_recipe(options, recipe_, overrides_);

@@ -16,12 +16,11 @@ class Diff final : public Command {
       : Command({"diff",
                  "List every resolved difference between two runs, where their training parts, "
                  "their results",
-                 "Example:\n  ghhost diff runs/cifar-001 runs/cifar-002\n"
-                 "Compares recipes with every default, evaluation protocols, data, plugins and "
-                 "environment,\n"
-                 "then metrics epoch by epoch and the newest checkpoint of both, and warns where "
-                 "results are\n"
-                 "not comparable. Exit codes: 0 whether they differ or not, 66 no such run."}) {}
+                 R"(Example:
+  ghhost diff runs/cifar-001 runs/cifar-002
+Compares recipes with every default, evaluation protocols, data, plugins and environment,
+then metrics epoch by epoch and the newest checkpoint of both, and warns where results are
+not comparable. Exit codes: 0 whether they differ or not, 66 no such run.)"}) {}
 
   void declare(Options& options) override {
     options.required("A", a_, "Run directory");

@@ -15,17 +15,13 @@ class Evaluate final : public Command {
  public:
   Evaluate()
       : Command({"eval", "Evaluate a finished run again, or weights of a file, without training",
-                 "Examples:\n"
-                 "  ghhost eval runs/cifar-001 eval.0.groups='shots(100,20)'\n"
-                 "  ghhost eval runs/cifar-001 '~eval' '+eval={id=\"knn\", k=5}' --best\n"
-                 "  ghhost eval recipe.toml --weights resnet50.pth --out runs/foreign\n"
-                 "Results of a run are added to its directory unless --out is given. Networks stay "
-                 "as they "
-                 "were\n"
-                 "trained: only seed, eval, data, views.plain, loader, ranks, train.device, "
-                 "train.threads "
-                 "and\n"
-                 "train.convolution may be changed."}) {}
+                 R"(Examples:
+  ghhost eval runs/cifar-001 eval.0.groups='shots(100,20)'
+  ghhost eval runs/cifar-001 '~eval' '+eval={id="knn", k=5}' --best
+  ghhost eval recipe.toml --weights resnet50.pth --out runs/foreign
+Results of a run are added to its directory unless --out is given. Networks stay as they were
+trained: only seed, eval, data, views.plain, loader, ranks, train.device, train.threads and
+train.convolution may be changed.)"}) {}
 
   void declare(Options& options) override {
     options.required("WHAT", what_, "Run directory, or a recipe for --weights");

@@ -13,9 +13,9 @@ namespace {
 class Export final : public Command {
  public:
   Export()
-      : Command({"export", "Write a run's encoder as safetensors, for other programs",
-                 "Example:\n  ghhost export runs/cifar-001 --out resnet.safetensors\n"
-                 "A ResNet has torchvision's names, without the classifier fc."}) {}
+      : Command({"export", "Write a run's encoder as safetensors, for other programs", R"(Example:
+  ghhost export runs/cifar-001 --out resnet.safetensors
+A ResNet has torchvision's names, without the classifier fc.)"}) {}
 
   void declare(Options& options) override {
     options.required("RUN", run_, "Run directory");

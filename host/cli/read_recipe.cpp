@@ -9,6 +9,15 @@
 
 namespace gh::host {
 
+void RecipeArguments::declare(Options& options) {
+  options.required("RECIPE", file, "Recipe file");
+  options.rest("OVERRIDE", overrides, kOverrideHelp);
+  options.text("--scale", "SCALE", scale,
+               "Shrink in proportion: \"small\", or a part of the epochs such as 0.1; warm-up, "
+               "periods, momenta and whatever else counts epochs follow");
+  options.flag("--json", json, "Print the outcome as JSON");
+}
+
 Recipe load_recipe_at_scale(const std::string& file, const std::vector<std::string>& overrides,
                             const std::string& scale, Registry& registry, Diagnostics& out) {
   if (scale.empty()) return load_recipe(file, overrides, registry, out);

@@ -1,6 +1,7 @@
 // Recipes as commands get at them: from a file, or from a run's directory.
 #pragma once
 
+#include "cli/command.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/recipe.hpp"
 
@@ -10,10 +11,17 @@
 
 namespace gh::host {
 
-// What --scale takes.
-inline constexpr const char* kScaleHelp =
-    "Shrink in proportion: \"small\", or a part of the epochs such as 0.1; warm-up, periods, "
-    "momenta and whatever else counts epochs follow";
+inline constexpr const char* kOverrideHelp =
+    "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML";
+
+// What `ghhost run` and `ghhost check` take first.
+struct RecipeArguments {
+  std::string file, scale;
+  std::vector<std::string> overrides;
+  bool json = false;
+
+  void declare(Options& options);
+};
 
 // A recipe, scaled where `scale` is not empty (study/scale.hpp); prints what was scaled.
 Recipe load_recipe_at_scale(const std::string& file, const std::vector<std::string>& overrides,

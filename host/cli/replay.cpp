@@ -12,11 +12,10 @@ class Replay final : public Command {
  public:
   Replay()
       : Command({"replay", "Make the step again at which a run's numbers stopped being finite",
-                 "Example:\n  ghhost replay runs/cifar-001\n"
-                 "Starts at the newest checkpoint, changes nothing, and ends with 0 when the step "
-                 "has the "
-                 "same\n"
-                 "numbers again."}) {}
+                 R"(Example:
+  ghhost replay runs/cifar-001
+Starts at the newest checkpoint, changes nothing, and ends with 0 when the step has the same
+numbers again.)"}) {}
 
   void declare(Options& options) override { options.required("RUN", run_, "Run directory"); }
 

@@ -17,9 +17,10 @@ class Report final : public Command {
       : Command({"report",
                  "Write the report of a run again, several runs side by side, or their table for a "
                  "paper",
-                 "Examples:\n  ghhost report runs/toy-001\n"
-                 "  ghhost report runs/toy-001 runs/toy-002 --out both.html\n"
-                 "  ghhost report runs/cifar-* --format latex --mean"}) {}
+                 R"(Examples:
+  ghhost report runs/toy-001
+  ghhost report runs/toy-001 runs/toy-002 --out both.html
+  ghhost report runs/cifar-* --format latex --mean)"}) {}
 
   void declare(Options& options) override {
     options.required("RUN", runs_, "Run directories");

@@ -10,28 +10,26 @@ namespace {
 class Resume final : public Command {
  public:
   Resume()
-      : Command({"resume", "Go on with a run that was stopped, bit for bit",
-                 "Examples:\n"
-                 "  ghhost resume runs/toy-001\n"
-                 "  ghhost resume runs/toy-001 loader.on_error=skip\n"
-                 "May be changed: loader, train.threads, checkpoint."}) {}
+      : Command({"resume", "Go on with a run that was stopped, bit for bit", R"(Examples:
+  ghhost resume runs/toy-001
+  ghhost resume runs/toy-001 loader.on_error=skip
+May be changed: loader, train.threads, checkpoint.)"}) {}
 
   void declare(Options& options) override {
-    options.flag("--json", json_, "Print the outcome as JSON");
+    options.flag("--json", arguments_.json, "Print the outcome as JSON");
     options.required("RUN", run_, "Run directory");
-    options.rest("OVERRIDE", overrides_,
-                 "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+    options.rest("OVERRIDE", arguments_.overrides, kOverrideHelp);
   }
 
   int run(const GlobalOptions& global) override {
-    return run_by_recipe(recipe_file_of(run_), overrides_,
-                         {.out = run_, .resume = true, .command = global.command}, global, json_);
+    arguments_.file = recipe_file_of(run_);
+    return run_by_recipe(arguments_, {.out = run_, .resume = true, .command = global.command},
+                         global);
   }
 
  private:
   std::string run_;
-  std::vector<std::string> overrides_;
-  bool json_ = false;
+  RecipeArguments arguments_;
 };
 
 }  // namespace

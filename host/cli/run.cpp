@@ -10,23 +10,15 @@ namespace {
 class Run final : public Command {
  public:
   Run()
-      : Command(
-            {"run", "Train and evaluate what a recipe says",
-             "Examples:\n"
-             "  ghhost run recipes/toy.toml\n"
-             "  ghhost run recipes/toy/r64-simclr.toml seed=1 --out runs/simclr-64\n"
-             "Exit codes: 0 done, 3 trained to the end, but an evaluation failed, 75 stopped by a "
-             "signal,\n"
-             "78 recipe or plugin refused, 66 data missing, 74 reading or writing failed, 64 "
-             "wrong\n"
-             "arguments, 1 anything else."}) {}
+      : Command({"run", "Train and evaluate what a recipe says", R"(Examples:
+  ghhost run recipes/toy.toml
+  ghhost run recipes/toy/r64-simclr.toml seed=1 --out runs/simclr-64
+Exit codes: 0 done, 3 trained to the end, but an evaluation failed, 75 stopped by a signal,
+78 recipe or plugin refused, 66 data missing, 74 reading or writing failed, 64 wrong
+arguments, 1 anything else.)"}) {}
 
   void declare(Options& options) override {
-    options.required("RECIPE", recipe_, "Recipe file");
-    options.rest("OVERRIDE", overrides_,
-                 "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
-    options.text("--scale", "SCALE", scale_, kScaleHelp);
-    options.flag("--json", json_, "Print the outcome as JSON");
+    arguments_.declare(options);
     options.text("--out", "DIR", out_, "Run directory, new or empty; default: runs/<name>-NNN");
     options.flag("--resume", resume_,
                  "Go on with the run in --out, or the last of its name, bit for bit; start one "
@@ -34,15 +26,14 @@ class Run final : public Command {
   }
 
   int run(const GlobalOptions& global) override {
-    return run_by_recipe(recipe_, overrides_,
-                         {.out = out_, .resume = resume_, .command = global.command}, global, json_,
-                         scale_);
+    return run_by_recipe(arguments_, {.out = out_, .resume = resume_, .command = global.command},
+                         global);
   }
 
  private:
-  std::string recipe_, out_, scale_;
-  std::vector<std::string> overrides_;
-  bool json_ = false, resume_ = false;
+  RecipeArguments arguments_;
+  std::string out_;
+  bool resume_ = false;
 };
 
 }  // namespace

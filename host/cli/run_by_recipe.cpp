@@ -1,7 +1,6 @@
 #include "cli/run_by_recipe.hpp"
 
 #include "cli/exit_codes.hpp"
-#include "cli/read_recipe.hpp"
 #include "machine/interrupt.hpp"
 #include "report/report.hpp"
 #include "report/run_record.hpp"
@@ -48,12 +47,12 @@ int show_outcome(const RunOutcome& outcome, bool json) {
   return code_of(outcome);
 }
 
-int run_by_recipe(const std::string& recipe, const std::vector<std::string>& overrides,
-                  const RunOptions& options, const GlobalOptions& global, bool json,
-                  const std::string& scale) {
+int run_by_recipe(const RecipeArguments& recipe, const RunOptions& options,
+                  const GlobalOptions& global) {
   Registry registry(default_search_path(global.plugins));
-  const std::optional<Recipe> read = read_recipe(recipe, overrides, registry, scale);
-  return read ? show_outcome(run_recipe(*read, registry, options), json) : kBadRecipe;
+  const std::optional<Recipe> read =
+      read_recipe(recipe.file, recipe.overrides, registry, recipe.scale);
+  return read ? show_outcome(run_recipe(*read, registry, options), recipe.json) : kBadRecipe;
 }
 
 }  // namespace gh::host

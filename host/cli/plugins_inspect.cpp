@@ -1,0 +1,62 @@
+// ghhost plugins info WHAT, and ghhost plugins check WHAT.
+#include "cli/commands.hpp"
+#include "cli/exit_codes.hpp"
+#include "plugins/inspect.hpp"
+#include "run/standard_streams.hpp"
+
+namespace gh::host {
+namespace {
+
+class Inspect final : public Command {
+ public:
+  Inspect(InspectDepth depth, const About& about) : Command(about), depth_(depth) {}
+
+  void declare(Options& options) override {
+    options.required("WHAT", what_, "A file, kind/id, id or plugin name");
+    options.flag("--json", json_, "Print JSON");
+  }
+
+  int run(const GlobalOptions& global) override {
+    const PluginReport report =
+        inspect_in_child(default_search_path(global.plugins), what_, depth_);
+    if (json_) {
+      print_result("{}\n", report.json);
+      return report.ok() ? kOk : kBadRecipe;
+    }
+    if (report.error) {
+      print_message("{}: {}: {}\n", report.file.empty() ? what_ : report.file.string(),
+                    name_of(report.error->code), report.error->message);
+      for (const std::string& violation : report.violations) print_message("  {}\n", violation);
+      return kBadRecipe;
+    }
+    if (depth_ == InspectDepth::info) print_result("{}", report.text);
+    for (const std::string& remark : report.remarks) print_result("note: {}\n", remark);
+    if (depth_ == InspectDepth::check) print_result("{}: ok\n", report.file.string());
+    return kOk;
+  }
+
+ private:
+  InspectDepth depth_;
+  std::string what_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> plugins_info_command() {
+  return std::make_unique<Inspect>(
+      InspectDepth::info,
+      Command::About{"plugins info",
+                     "What a plugin offers: components, parameters, a block to paste into a recipe",
+                     "Example:\n  ghhost plugins info sinkhorn"});
+}
+
+std::unique_ptr<Command> plugins_check_command() {
+  return std::make_unique<Inspect>(
+      InspectDepth::check,
+      Command::About{"plugins check",
+                     "Load a plugin in a child process and try each component against its contract",
+                     "Example:\n  ghhost plugins check build/my_method.so"});
+}
+
+}  // namespace gh::host
