@@ -1,6 +1,7 @@
 #include "ranks/synced_layers.hpp"
 
 #include "gh/error.hpp"
+#include "gh/norm_tensors.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/addcmul.h>
@@ -8,10 +9,8 @@
 #include <ATen/ops/batch_norm_update_stats.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/native_batch_norm_backward.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/ones_like.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -99,18 +98,9 @@ struct NormalizeOverRanks final : torch::autograd::Function<NormalizeOverRanks> 
   }
 };
 
-class SyncedNorm final : public Normalization {
+class SyncedNorm final : public NormTensors {
  public:
-  SyncedNorm(Ranks& ranks, const NormalizationSpec& spec) : ranks_(ranks), spec_(spec) {
-    if (spec.affine) {
-      weight_ = add_parameter(
-          "weight", spec.zero_init ? at::zeros({spec.channels}) : at::ones({spec.channels}));
-      bias_ = add_parameter("bias", at::zeros({spec.channels}));
-    }
-    mean_ = add_buffer("running_mean", at::zeros({spec.channels}));
-    variance_ = add_buffer("running_var", at::ones({spec.channels}));
-    count_ = add_buffer("num_batches_tracked", at::zeros({}, at::kLong));
-  }
+  SyncedNorm(Ranks& ranks, const NormalizationSpec& spec) : NormTensors(spec), ranks_(ranks) {}
   at::Tensor forward(const at::Tensor& x) override { return activate(normalize(x)); }
   at::Tensor forward_add(const at::Tensor& x, const at::Tensor& residual) override {
     return activate(normalize(x) + residual);
@@ -147,8 +137,6 @@ class SyncedNorm final : public Normalization {
   }
 
   Ranks& ranks_;
-  NormalizationSpec spec_;
-  at::Tensor weight_, bias_, mean_, variance_, count_;
 };
 
 class SyncedLayers final : public LayerFactory {

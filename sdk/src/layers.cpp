@@ -1,15 +1,14 @@
 #include "gh/layers.hpp"
 
 #include "gh/error.hpp"
+#include "gh/norm_tensors.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/zeros.h>
 
 #include <cmath>
 
@@ -51,18 +50,9 @@ class Convolution final : public Layer {
   at::Tensor weight_, bias_;
 };
 
-class BatchNorm final : public Normalization {
+class BatchNorm final : public NormTensors {
  public:
-  explicit BatchNorm(const NormalizationSpec& spec) : spec_(spec) {
-    if (spec.affine) {
-      weight_ = add_parameter(
-          "weight", spec.zero_init ? at::zeros({spec.channels}) : at::ones({spec.channels}));
-      bias_ = add_parameter("bias", at::zeros({spec.channels}));
-    }
-    mean_ = add_buffer("running_mean", at::zeros({spec.channels}));
-    variance_ = add_buffer("running_var", at::ones({spec.channels}));
-    count_ = add_buffer("num_batches_tracked", at::zeros({}, at::kLong));
-  }
+  explicit BatchNorm(const NormalizationSpec& spec) : NormTensors(spec) {}
   at::Tensor forward(const at::Tensor& x) override { return normalize(x, {}); }
   at::Tensor forward_add(const at::Tensor& x, const at::Tensor& residual) override {
     return normalize(x, residual);
@@ -82,9 +72,6 @@ class BatchNorm final : public Normalization {
     if (residual.defined()) y = y + residual;
     return spec_.relu ? at::relu(y) : y;
   }
-
-  NormalizationSpec spec_;
-  at::Tensor weight_, bias_, mean_, variance_, count_;
 };
 
 class Relu final : public Layer {
