@@ -185,14 +185,30 @@ std::vector<T> scale_and_bias(const at::Tensor& weight, const at::Tensor& bias, 
   return out;
 }
 
-// A plane has the numbers of its channel, rows have those of all.
+template <class T>
+void advance(NormForward<T>& part, int64_t by) {
+  part.x += by;
+  part.y += by;
+  part.residual = from(part.residual, by);
+}
+template <class T>
+void advance(NormGradient<T>& part, int64_t by) {
+  part.dy += by;
+  part.x += by;
+  part.y = from(part.y, by);
+}
+
+// The part of a whole that begins with a unit: a plane with the numbers of its channel, or a row
+// with those of all.
 template <class Part>
-void to_channel(Part& part, const Layout& layout, int64_t unit) {
-  if (layout.rows) return;
+Part at_unit(Part part, const Layout& layout, int64_t unit) {
+  advance(part, unit * layout.unit_size);
+  if (layout.rows) return part;
   const int64_t channel = unit % layout.channels;
   part.mean += channel;
   part.scale += channel;
   part.bias += channel;
+  return part;
 }
 
 template <class T>
@@ -208,22 +224,13 @@ void normalize(const NormCall& call, const Layout& layout, const at::Tensor& sta
                              .scale = scale.data(),
                              .bias = scale.data() + layout.channels,
                              .relu = call.relu};
-  const auto at_unit = [&](int64_t unit) {
-    NormForward<T> part = whole;
-    const int64_t offset = unit * layout.unit_size;
-    part.x += offset;
-    part.y += offset;
-    part.residual = from(part.residual, offset);
-    to_channel(part, layout, unit);
-    return part;
-  };
   ops::parallel_indices(layout.parts, [&](int64_t part) {
     const int64_t begin = layout.begin(part), end = layout.end(part);
     if (layout.rows)
-      return best_kernels<NormKernels<T>>().forward_rows(at_unit(begin), end - begin,
+      return best_kernels<NormKernels<T>>().forward_rows(at_unit(whole, layout, begin), end - begin,
                                                          layout.channels);
     for (int64_t plane = begin; plane < end; ++plane)
-      best_kernels<NormKernels<T>>().forward_plane(at_unit(plane), layout.unit_size);
+      best_kernels<NormKernels<T>>().forward_plane(at_unit(whole, layout, plane), layout.unit_size);
   });
 }
 
@@ -281,15 +288,7 @@ class Backward {
  private:
   const T* inverse() const { return mean_ + layout_.channels; }
 
-  NormGradient<T> at_unit(int64_t unit) const {
-    NormGradient<T> part = whole_;
-    const int64_t offset = unit * layout_.unit_size;
-    part.dy += offset;
-    part.x += offset;
-    part.y = from(part.y, offset);
-    to_channel(part, layout_, unit);
-    return part;
-  }
+  NormGradient<T> part_at(int64_t unit) const { return at_unit(whole_, layout_, unit); }
 
   // Σg and Σg·(x − mean); a g that depends on y is written to `masked`.
   void reduce(T* masked) {
@@ -301,10 +300,10 @@ class Backward {
       };
       if (layout_.rows)
         return best_kernels<NormKernels<T>>().reduce_rows(
-            at_unit(begin), end - begin, layout_.channels, out(begin),
+            part_at(begin), end - begin, layout_.channels, out(begin),
             partials.first + part * layout_.channels, partials.second + part * layout_.channels);
       for (int64_t plane = begin; plane < end; ++plane)
-        best_kernels<NormKernels<T>>().reduce_plane(at_unit(plane), layout_.unit_size, out(plane),
+        best_kernels<NormKernels<T>>().reduce_plane(part_at(plane), layout_.unit_size, out(plane),
                                                     partials.first + plane,
                                                     partials.second + plane);
     });
@@ -330,12 +329,12 @@ class Backward {
     ops::parallel_indices(layout_.parts, [&](int64_t part) {
       const int64_t begin = layout_.begin(part), end = layout_.end(part);
       if (layout_.rows)
-        return best_kernels<NormKernels<T>>().backward_rows(at_unit(begin), end - begin, channels,
+        return best_kernels<NormKernels<T>>().backward_rows(part_at(begin), end - begin, channels,
                                                             scale_.data(), b.data(), c.data(),
                                                             dx + begin * channels);
       for (int64_t plane = begin; plane < end; ++plane) {
         const int64_t i = plane % channels;
-        best_kernels<NormKernels<T>>().backward_plane(at_unit(plane), layout_.unit_size, scale_[i],
+        best_kernels<NormKernels<T>>().backward_plane(part_at(plane), layout_.unit_size, scale_[i],
                                                       b[i], c[i], dx + plane * layout_.unit_size);
       }
     });
