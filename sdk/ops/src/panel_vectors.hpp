@@ -29,11 +29,13 @@ GH_INLINE void store_eight(float* p, __m256 v, int64_t n) {
   _mm256_maskstore_ps(p, first_lanes(n), v);
 }
 
+using Vector = Lanes<float>::Vector;
+constexpr int kLanes = Lanes<float>::kCount;
+GH_INLINE Vector load(const float* p) { return Lanes<float>::load(p); }
+GH_INLINE void store(float* p, Vector v) { Lanes<float>::store(p, v); }
+GH_INLINE Vector all(float x) { return Lanes<float>::all(x); }
+
 #if defined(__AVX512F__)
-using Vector = __m512;
-GH_INLINE Vector load(const float* p) { return _mm512_loadu_ps(p); }
-GH_INLINE void store(float* p, Vector v) { _mm512_storeu_ps(p, v); }
-GH_INLINE Vector all(float x) { return _mm512_set1_ps(x); }
 GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
 GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm512_fnmadd_ps(a, b, c); }
 GH_INLINE __mmask16 lanes_of(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
@@ -44,16 +46,11 @@ GH_INLINE void store_part(float* p, Vector v, int64_t n) {
   _mm512_mask_storeu_ps(p, lanes_of(n), v);
 }
 #else
-using Vector = __m256;
-GH_INLINE Vector load(const float* p) { return _mm256_loadu_ps(p); }
-GH_INLINE void store(float* p, Vector v) { _mm256_storeu_ps(p, v); }
-GH_INLINE Vector all(float x) { return _mm256_set1_ps(x); }
 GH_INLINE Vector fma(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
 GH_INLINE Vector fnma(Vector a, Vector b, Vector c) { return _mm256_fnmadd_ps(a, b, c); }
 GH_INLINE Vector load_part(const float* p, int64_t n) { return load_eight(p, n); }
 GH_INLINE void store_part(float* p, Vector v, int64_t n) { store_eight(p, v, n); }
 #endif
-constexpr int kLanes = Lanes<float>::kCount;
 
 // Eight vectors as an 8×8 matrix, transposed.
 GH_INLINE void transpose(__m256* r) {

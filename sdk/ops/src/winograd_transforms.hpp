@@ -25,6 +25,12 @@ GH_INLINE int64_t lanes_in(int64_t channels, int part) {
 // F(m, 3) turns m + 2 values d and three weights w into y = Aᵀ[(Gw) ⊙ (Bᵀd)] (Lavin and Gray,
 // 2016). The gradient of the weights is Gᵀ[(A·dy) ⊙ (Bᵀd)].
 
+// even ± x·odd
+GH_INLINE void both_signs(float x, Vector odd, Vector even, Vector* to) {
+  to[0] = fma(all(x), odd, even);
+  to[1] = fnma(all(x), odd, even);
+}
+
 // Points 0, ±a, ±b, ∞. All numbers in A and B are exact in float32; a and b are chosen for the
 // smallest error, which is a quarter of that of the usual ±1, ±2.
 struct Tile4 {
@@ -37,10 +43,8 @@ struct Tile4 {
     const Vector p = fnma(all(b2), d[2], d[4]), q = fnma(all(b2), d[1], d[3]);
     const Vector r = fnma(all(a2), d[2], d[4]), s = fnma(all(a2), d[1], d[3]);
     t[0] = fma(all(a2 * b2), d[0], fnma(all(a2 + b2), d[2], d[4]));
-    t[1] = fma(all(a), q, p);
-    t[2] = fnma(all(a), q, p);
-    t[3] = fma(all(b), s, r);
-    t[4] = fnma(all(b), s, r);
+    both_signs(a, q, p, t + 1);
+    both_signs(b, s, r, t + 3);
     t[5] = fma(all(a2 * b2), d[1], fnma(all(a2 + b2), d[3], d[5]));
   }
   static GH_INLINE void output(const Vector* m, Vector* y) {
@@ -54,10 +58,8 @@ struct Tile4 {
     const Vector e = fma(all(a2), y[2], y[0]), o = fma(all(a2), y[3], y[1]);
     const Vector e2 = fma(all(b2), y[2], y[0]), o2 = fma(all(b2), y[3], y[1]);
     z[0] = y[0];
-    z[1] = fma(all(a), o, e);
-    z[2] = fnma(all(a), o, e);
-    z[3] = fma(all(b), o2, e2);
-    z[4] = fnma(all(b), o2, e2);
+    both_signs(a, o, e, z + 1);
+    both_signs(b, o2, e2, z + 3);
     z[5] = y[3];
   }
   static GH_INLINE void weights(const Vector* w, Vector* u) {
@@ -137,10 +139,8 @@ struct Stride2 {
   static GH_INLINE void even_data(const Vector* d, Vector* t) {
     const Vector p = fnma(all(b2), d[1], d[3]), q = fnma(all(b2), d[0], d[2]);
     const Vector r = fnma(all(a2), d[1], d[3]), s = fnma(all(a2), d[0], d[2]);
-    t[0] = fma(all(a), q, p);
-    t[1] = fnma(all(a), q, p);
-    t[2] = fma(all(b), s, r);
-    t[3] = fnma(all(b), s, r);
+    both_signs(a, q, p, t);
+    both_signs(b, s, r, t + 2);
   }
   static GH_INLINE void data(const Vector* d, Vector* t) {
     even_data(d, t);
@@ -160,10 +160,8 @@ struct Stride2 {
   static GH_INLINE void gradient(const Vector* y, Vector* z) {
     const Vector e = fma(all(a2), y[2], y[0]), o = fma(all(a2), y[3], y[1]);
     const Vector e2 = fma(all(b2), y[2], y[0]), o2 = fma(all(b2), y[3], y[1]);
-    z[0] = fma(all(a), o, e);
-    z[1] = fnma(all(a), o, e);
-    z[2] = fma(all(b), o2, e2);
-    z[3] = fnma(all(b), o2, e2);
+    both_signs(a, o, e, z);
+    both_signs(b, o2, e2, z + 2);
     z[4] = y[3];
   }
   // One weight, or two.
