@@ -81,14 +81,11 @@ class BclD final : public Boosted<gh::parts::TwoBranches> {
 
 #define BCL_PARAMS                                                                            \
   gh::real("momentum", "0.97", "of each sample's loss").at_least(0).below(1).in("per epoch"), \
-      gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0),              \
-      GH_PROJECTOR_PARAMS
+      GH_NT_XENT_PARAMS
 
 constexpr gh::Param kBclIParams[] = {BCL_PARAMS};
 constexpr gh::Param kBclDParams[] = {
-    gh::real("prune", "0.9", "share of the encoder's weights that the pruned branch lacks")
-        .at_least(0)
-        .below(1),
+    gh::parts::prune_param(),
     BCL_PARAMS,
 };
 

@@ -27,11 +27,8 @@ class Sdclr final : public gh::parts::TwoBranches {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::real("prune", "0.9", "share of the encoder's weights that the pruned branch lacks")
-        .at_least(0)
-        .below(1),
-    gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0),
-    GH_PROJECTOR_PARAMS,
+    gh::parts::prune_param(),
+    GH_NT_XENT_PARAMS,
 };
 
 constexpr gh::Component kComponents[] = {

@@ -69,13 +69,10 @@ class TemperatureSchedule final : public Simclr {
   double low_, high_, period_;
 };
 
-#define NT_XENT_PARAMS \
-  gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0), GH_PROJECTOR_PARAMS
-
-constexpr gh::Param kSimclrParams[] = {NT_XENT_PARAMS};
+constexpr gh::Param kSimclrParams[] = {GH_NT_XENT_PARAMS};
 constexpr gh::Param kFocalParams[] = {
     gh::real("exponent", "2.0", "exponent of the factor 1 - p").at_least(0),
-    NT_XENT_PARAMS,
+    GH_NT_XENT_PARAMS,
 };
 constexpr gh::Param kTsParams[] = {
     gh::real("temperature_min", "0.1", "at half a period: samples are told apart").above(0),

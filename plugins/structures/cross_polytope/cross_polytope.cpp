@@ -1,24 +1,14 @@
 // K = d+m points, 2 ≤ m ≤ d, whose largest cosine is 0, the smallest possible (Rankin 1955): m
 // simplices in mutually orthogonal subspaces. With m = d they are pairs ±e, the cross polytope.
 #include "gh/component.hpp"
+#include "gh/frames.hpp"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_svd.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <string>
-#include <tuple>
 
 namespace {
-
-// The rotation or reflection closest to a Gaussian matrix: a random orientation.
-at::Tensor random_orientation(int64_t width, gh::Random& random) {
-  const at::Tensor a = at::empty({width, width}, at::kDouble);
-  random.fill_normal(a, 0, 1);
-  const auto [u, s, vt] = at::linalg_svd(a, /*full_matrices=*/false);
-  return u.matmul(vt);
-}
 
 // Writes the n+1 corners of a simplex, rows of unit length, into `out` [n+1, n].
 void write_simplex(const at::Tensor& out) {
@@ -50,7 +40,7 @@ class CrossPolytope final : public gh::Structure {
       row += n + 1;
       column += n;
     }
-    return out.matmul(random_orientation(width, random));
+    return out.matmul(gh::random_frame(width, width, random));
   }
 
   double best_cosine(int64_t) const override { return 0; }
@@ -71,9 +61,7 @@ class CrossPolytope final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "200", "number of points K, from width + 2 to 2 width")
-        .at_least(4)
-        .at_most(65536),
+    gh::points_param("200", "number of points K, from width + 2 to 2 width", 4),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<CrossPolytope>("cross_polytope",

@@ -1,24 +1,14 @@
 // Simplex equiangular tight frame: K unit vectors with all cosines −1/(K−1), the most uniform
 // arrangement of K ≤ d+1 points.
 #include "gh/component.hpp"
+#include "gh/frames.hpp"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/linalg_svd.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
 #include <string>
-#include <tuple>
 
 namespace {
-
-// The matrix with orthonormal rows (or columns) closest to a Gaussian one: a random orientation.
-at::Tensor random_frame(int64_t rows, int64_t columns, gh::Random& random) {
-  const at::Tensor a = at::empty({rows, columns}, at::kDouble);
-  random.fill_normal(a, 0, 1);
-  const auto [u, s, vt] = at::linalg_svd(a, /*full_matrices=*/false);
-  return u.matmul(vt);
-}
 
 // K×(K−1), orthonormal columns, each orthogonal to the vector of ones (Helmert).
 at::Tensor centred_basis(int64_t k) {
@@ -50,10 +40,10 @@ class Etf final : public gh::Structure {
     // The published generator centres a random K-frame; that needs K ≤ d, and for K = d+1 it is no
     // simplex.
     if (points_ <= width) {
-      const at::Tensor frame = random_frame(points_, width, random);
+      const at::Tensor frame = gh::random_frame(points_, width, random);
       return scale * (frame - frame.mean({0}, true));
     }
-    return scale * centred_basis(points_).matmul(random_frame(points_ - 1, width, random));
+    return scale * centred_basis(points_).matmul(gh::random_frame(points_ - 1, width, random));
   }
 
   double best_cosine(int64_t) const override { return -1.0 / (points_ - 1.0); }
@@ -63,9 +53,7 @@ class Etf final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "100", "number of points K, at most width + 1")
-        .at_least(2)
-        .at_most(65536),
+    gh::points_param("100", "number of points K, at most width + 1"),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<Etf>("etf", "simplex equiangular tight frame of K ≤ d+1 points", kParams),

@@ -5,6 +5,7 @@
 
 #include "gh/component.hpp"
 #include "gh/digest.hpp"
+#include "gh/frames.hpp"
 
 #include <ATen/Version.h>
 #include <ATen/ops/empty.h>
@@ -61,7 +62,7 @@ class Gradient final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "200", "number of points K").at_least(2).at_most(65536),
+    gh::points_param("200", "number of points K"),
     gh::choice("objective", "all", "all|row",
                "sum over all pairs (the paper) or mean of sums over rows (TSC)"),
     gh::real("tau", "0.002",

@@ -1,6 +1,7 @@
 // Prototypes that are trained along with the network, from random directions: what the paper
 // calls "w/o GUS".
 #include "gh/component.hpp"
+#include "gh/frames.hpp"
 
 #include <ATen/ops/empty.h>
 
@@ -23,7 +24,7 @@ class Learnable final : public gh::Structure {
 };
 
 constexpr gh::Param kParams[] = {
-    gh::integer("points", "100", "number of prototypes K").at_least(2).at_most(65536),
+    gh::points_param("100", "number of prototypes K"),
 };
 constexpr gh::Component kComponents[] = {
     gh::describe<Learnable>("learnable", "prototypes trained along, from random directions",

@@ -26,6 +26,10 @@ inline namespace v1 {
       gh::parts::width_param("embedding", "128",                                                \
                              "width of the projector's output; unused with projector = \"none\"")
 
+// And the temperature, for methods whose loss is NT-Xent.
+#define GH_NT_XENT_PARAMS \
+  gh::real("temperature", "0.2", "softmax temperature of NT-Xent").above(0), GH_PROJECTOR_PARAMS
+
 // The head that they name: that of the published GH code.
 inline parts::HeadSpec projector_of(const Params& params) {
   if (params.text("projector") == "none") return {};

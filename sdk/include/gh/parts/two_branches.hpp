@@ -2,6 +2,7 @@
 // view 2: two backward passes, of which each holds the graph of one branch. Needs libghops.
 #pragma once
 
+#include "gh/params.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/pruned_branch.hpp"
 
@@ -12,9 +13,15 @@
 
 namespace gh::parts {
 
+constexpr Param prune_param() {
+  return real("prune", "0.9", "share of the encoder's weights that the pruned branch lacks")
+      .at_least(0)
+      .below(1);
+}
+
 class TwoBranches : public OnlineMethod, private EncoderLoader {
  public:
-  // `pruned`: the share of weights that count as zero.
+  // `pruned`: the share of weights that count as zero, prune_param().
   TwoBranches(HeadSpec projector, double pruned)
       : OnlineMethod(std::move(projector)), pruned_(pruned) {}
 
