@@ -15,22 +15,19 @@ namespace {
 
 // Lines of TOML that groups share. Means and deviations are CIFAR's as the GH code has them and
 // ImageNet's as torchvision has them; 0.228 is in the code of SwAV.
-constexpr std::string_view kCifar =
-    "normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }";
-constexpr std::string_view kImageNet =
-    "normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }";
-constexpr std::string_view kSwavImageNet =
-    "normalize = { mean = [0.485, 0.456, 0.406], std = [0.228, 0.224, 0.225] }";
-constexpr std::string_view kBicubicCrop =
-    R"(crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" })";
-constexpr std::string_view kFlip = "flip = 0.5", kGrayscale = "grayscale = 0.2";
-constexpr std::string_view kSimclrJitter =
-    "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }";
-constexpr std::string_view kByolJitter =
-    "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.2, hue = 0.1 }";
-constexpr std::string_view kSwavJitter =
-    "jitter = { p = 0.8, brightness = 0.8, contrast = 0.8, saturation = 0.8, hue = 0.2 }";
-constexpr std::string_view kBlur = "blur = { p = 0.5, sigma = [0.1, 2.0] }";
+constexpr std::string_view
+    kCifar = "normalize = { mean = [0.4914, 0.4822, 0.4465], std = [0.2023, 0.1994, 0.2010] }",
+    kImageNet = "normalize = { mean = [0.485, 0.456, 0.406], std = [0.229, 0.224, 0.225] }",
+    kSwavImageNet = "normalize = { mean = [0.485, 0.456, 0.406], std = [0.228, 0.224, 0.225] }",
+    kBicubicCrop = R"(crop = { id = "random-resized", scale = [0.08, 1.0], filter = "bicubic" })",
+    kFlip = "flip = 0.5", kGrayscale = "grayscale = 0.2",
+    kSimclrJitter =
+        "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1 }",
+    kByolJitter =
+        "jitter = { p = 0.8, brightness = 0.4, contrast = 0.4, saturation = 0.2, hue = 0.1 }",
+    kSwavJitter =
+        "jitter = { p = 0.8, brightness = 0.8, contrast = 0.8, saturation = 0.8, hue = 0.2 }",
+    kBlur = "blur = { p = 0.5, sigma = [0.1, 2.0] }";
 
 struct Group {
   int count = 0, size = 0;
