@@ -90,7 +90,8 @@ GH_INLINE void multiply_tile(const T* x, int64_t dims, const T* weight, T* score
 }
 
 template <class T, int kVectors>
-void multiply_panel(const T* packed, int64_t rows, int64_t dims, const T* weight, T* scores) {
+__attribute__((noinline)) void multiply_panel(const T* packed, int64_t rows, int64_t dims,
+                                              const T* weight, T* scores) {
   constexpr int kSide = kTileSide<kVectors>, kWide = kVectors * Lanes<T>::kCount;
   for (int64_t d = 0; d < dims; d += kDimsInCache) {
     const int64_t now = dims - d < kDimsInCache ? dims - d : kDimsInCache;
@@ -110,33 +111,39 @@ GH_INLINE void accumulate_tile(const T* x, int64_t rows, const T* errors, T* gra
 }
 
 template <class T, int kVectors>
-void accumulate_panel(const T* packed, int64_t rows, int64_t dims, const T* errors, T* gradient) {
+__attribute__((noinline)) void accumulate_panel(const T* packed, int64_t rows, int64_t dims,
+                                                const T* errors, T* gradient) {
   constexpr int kSide = kTileSide<kVectors>, kWide = kVectors * Lanes<T>::kCount;
   for (int64_t d = 0; d < dims; d += kLinearDims, packed += kLinearRows * kLinearDims)
     for (int64_t i = 0; i < kLinearDims; i += kSide)
       accumulate_tile<T, kSide, kVectors>(packed + i, rows, errors, gradient + (d + i) * kWide);
 }
 
+// run<vectors>(): a panel's vectors as a constant.
+template <class Run>
+GH_INLINE void with_constant(int64_t vectors, const Run& run) {
+  if (vectors == 1) return run.template operator()<1>();
+  if (vectors == 2) return run.template operator()<2>();
+  if constexpr (kMostVectors > 2) {
+    if (vectors == 3) return run.template operator()<3>();
+    return run.template operator()<4>();
+  }
+}
+
 template <class T>
 void multiply(const T* packed, int64_t rows, int64_t dims, const T* weight, int64_t vectors,
               T* scores) {
-  if (vectors == 1) return multiply_panel<T, 1>(packed, rows, dims, weight, scores);
-  if (vectors == 2) return multiply_panel<T, 2>(packed, rows, dims, weight, scores);
-  if constexpr (kMostVectors > 2) {
-    if (vectors == 3) return multiply_panel<T, 3>(packed, rows, dims, weight, scores);
-    return multiply_panel<T, 4>(packed, rows, dims, weight, scores);
-  }
+  with_constant(vectors, [&]<int kVectors>() {
+    multiply_panel<T, kVectors>(packed, rows, dims, weight, scores);
+  });
 }
 
 template <class T>
 void accumulate(const T* packed, int64_t rows, int64_t dims, const T* errors, int64_t vectors,
                 T* gradient) {
-  if (vectors == 1) return accumulate_panel<T, 1>(packed, rows, dims, errors, gradient);
-  if (vectors == 2) return accumulate_panel<T, 2>(packed, rows, dims, errors, gradient);
-  if constexpr (kMostVectors > 2) {
-    if (vectors == 3) return accumulate_panel<T, 3>(packed, rows, dims, errors, gradient);
-    return accumulate_panel<T, 4>(packed, rows, dims, errors, gradient);
-  }
+  with_constant(vectors, [&]<int kVectors>() {
+    accumulate_panel<T, kVectors>(packed, rows, dims, errors, gradient);
+  });
 }
 
 // ---- softmax ----
