@@ -176,6 +176,49 @@ def swav_inputs(rng):
     return tensors, {"B": 7, "K": 9, "d": 5, "crops_multi": 4, "epsilon": 0.1, "queue": 21, "sinkhorn_iterations": 4, "temperature": 0.2}
 
 
+def pmsn_outputs(x, meta):
+    views, sharpness = int(meta["views"]), 1 / float(meta["sharpen_temperature"])
+
+    def shares(rows, t):
+        return (unit(rows) @ unit(t["prototypes"]).T / float(meta["temperature"])).softmax(1)
+
+    def entropies(t, rounds):
+        """Cross-entropy of targets and anchors, and the mean prediction."""
+        with torch.no_grad():
+            target = shares(t["targets"], t) ** sharpness
+            target = target / target.sum(1, keepdim=True)
+            if rounds:
+                target = sinkhorn(target.log(), 1, rounds)
+        p = shares(t["anchors"], t)
+        return -(target.repeat(views, 1) * p.log()).sum(1).mean(), p.mean(0)
+
+    def law(t):
+        k = torch.arange(1, len(t["prototypes"]) + 1, dtype=torch.float64) ** -float(meta["power_law_exponent"])
+        return (k / k.sum()).to(t["prototypes"].dtype)
+
+    def pmsn(t, rounds):
+        ce, mean = entropies(t, rounds)
+        return ce + float(meta[f"regularisation_weight_sk{rounds}"]) * (law(t) * (law(t).log() - mean.log())).sum()
+
+    def msn_regulariser(t):
+        mean = entropies(t, 3)[1]
+        return math.log(len(mean)) + (mean * mean.log()).sum()
+
+    leaves = ("anchors", "prototypes")
+    out = {"power_law": law({"prototypes": torch.tensor(x["prototypes"]).double()}).numpy()}
+    for rounds in (0, 3):
+        out |= graded(f"pmsn_sk{rounds}_{{}}", lambda t: pmsn(t, rounds), x, leaves)
+    msn = graded("{}", lambda t: entropies(t, 3)[0] + msn_regulariser(t), x, leaves,
+                 lambda t: {"msn_ce": entropies(t, 3)[0], "msn_rloss": msn_regulariser(t)})
+    return out | {("official_" if key.startswith("msn_") else "msn_sk3_") + key: value for key, value in msn.items()}
+
+
+def pmsn_inputs(rng):
+    tensors = {"anchors": normal(rng, 3 * 10, 7), "targets": normal(rng, 10, 7), "prototypes": normal(rng, 9, 7)}
+    return tensors, {"B": 10, "K": 9, "d": 7, "views": 3, "temperature": 0.2, "sharpen_temperature": 0.5, "power_law_exponent": 0.6,
+                     "regularisation_weight_sk0": 0.7, "regularisation_weight_sk3": 1.3}
+
+
 def adjusted_outputs(x, meta):
     pi = x["counts"] / x["counts"].sum()
     out = {"pi": pi}
@@ -245,10 +288,11 @@ FILES = {
     "mocov2_queue": (mocov2_inputs, mocov2_outputs, {}, 1e-5),
     "mocov3_loss": (mocov3_inputs, mocov3_outputs, {}, 2e-6),
     "swav_loss": (swav_inputs, swav_outputs, {}, 5e-6),
+    "pmsn_loss": (pmsn_inputs, pmsn_outputs, {}, 5e-6),
     "logit_adjusted_ce": (adjusted_inputs, adjusted_outputs, {}, 2e-6),
     "bcl_memory": (memory_inputs, memory_outputs, {}, 1e-4),
     "sdclr_masks": (masks_inputs, masks_outputs, {}, 1e-6),
 }
-INPUTS = re.compile(r"[pqkt][12]|Wq|Wk|bq|bk|x_q|x_k|ptr|queue|prototypes|counts|logits|label|loss|order|uniform_draw|(normal|ties)_w\d+")
+INPUTS = re.compile(r"anchors|targets|[pqkt][12]|Wq|Wk|bq|bk|x_q|x_k|ptr|queue|prototypes|counts|logits|label|loss|order|uniform_draw|(normal|ties)_w\d+")
 # Named as inputs are, computed all the same: a file's own loss, but for the memory, whose losses are given.
 OUTPUTS = {(name, "loss") for name in FILES if name != "bcl_memory"} | {("mocov2_queue", "logits")}

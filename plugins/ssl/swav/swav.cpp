@@ -41,8 +41,7 @@ class Swav final : public gh::parts::OnlineMethod {
         queue_from_(params.integer("queue_from")) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
-    if (facts.view_shapes.size() < kCodeCrops || facts.view_shapes[0] != facts.view_shapes[1])
-      out.add(".views", "this method takes two views of one size and any number of further ones");
+    gh::parts::require_crops(facts, out);
     if (queue_length_ > 0 && queue_length_ < facts.batch / facts.accumulate)
       gh::warn(out, "queue", "shorter than a batch, so it repeats a part of the last one");
   }

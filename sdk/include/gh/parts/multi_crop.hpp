@@ -2,6 +2,7 @@
 // encoder together, what comes out goes through the head at once. Normalisation sees them so, too.
 #pragma once
 
+#include "gh/error.hpp"
 #include "gh/parts/network.hpp"
 #include "gh/tensor.hpp"
 
@@ -11,6 +12,11 @@
 #include <vector>
 
 namespace gh::parts {
+
+inline void require_crops(const RunFacts& facts, Complaints& out) {
+  if (facts.view_shapes.size() < 2 || facts.view_shapes[0] != facts.view_shapes[1])
+    out.add(".views", "this method takes two views of one size and any number of further ones");
+}
 
 // One embedding [B, width] for each of the views [B, …], in their order.
 inline std::vector<at::Tensor> embed_crops(Network& network, std::span<const at::Tensor> views) {
