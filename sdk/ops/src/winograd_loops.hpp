@@ -15,19 +15,17 @@ template <class T>
 struct PlainWeights {
   static GH_INLINE void forward(const Vector (*w)[3], float* to, int64_t frequency, int64_t) {
     constexpr int kPoints = T::kPoints;
-    Vector q[kPoints][3];
+    Vector q[3][kPoints];
 #pragma GCC unroll 3
     for (int x = 0; x < 3; ++x) {
       const Vector d[3] = {w[0][x], w[1][x], w[2][x]};
-      Vector u[kPoints];
-      T::weights(d, u);
-#pragma GCC unroll 6
-      for (int y = 0; y < kPoints; ++y) q[y][x] = u[y];
+      T::weights(d, q[x]);
     }
 #pragma GCC unroll 6
     for (int y = 0; y < kPoints; ++y) {
+      const Vector d[3] = {q[0][y], q[1][y], q[2][y]};
       Vector u[kPoints];
-      T::weights(q[y], u);
+      T::weights(d, u);
 #pragma GCC unroll 6
       for (int x = 0; x < kPoints; ++x) store(to + (y * kPoints + x) * frequency, u[x]);
     }
