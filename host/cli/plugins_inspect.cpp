@@ -7,9 +7,17 @@
 namespace gh::host {
 namespace {
 
+constexpr Command::About kInfo = {
+    "plugins info", "What a plugin offers: components, parameters, a block to paste into a recipe",
+    "Example:\n  ghhost plugins info sinkhorn"};
+constexpr Command::About kCheck = {
+    "plugins check", "Load a plugin in a child process and try each component against its contract",
+    "Example:\n  ghhost plugins check build/my_method.so"};
+
 class Inspect final : public Command {
  public:
-  Inspect(InspectDepth depth, const About& about) : Command(about), depth_(depth) {}
+  explicit Inspect(InspectDepth depth)
+      : Command(depth == InspectDepth::info ? kInfo : kCheck), depth_(depth) {}
 
   void declare(Options& options) override {
     options.required("WHAT", what_, "A file, kind/id, id or plugin name");
@@ -44,19 +52,10 @@ class Inspect final : public Command {
 }  // namespace
 
 std::unique_ptr<Command> plugins_info_command() {
-  return std::make_unique<Inspect>(
-      InspectDepth::info,
-      Command::About{"plugins info",
-                     "What a plugin offers: components, parameters, a block to paste into a recipe",
-                     "Example:\n  ghhost plugins info sinkhorn"});
+  return std::make_unique<Inspect>(InspectDepth::info);
 }
-
 std::unique_ptr<Command> plugins_check_command() {
-  return std::make_unique<Inspect>(
-      InspectDepth::check,
-      Command::About{"plugins check",
-                     "Load a plugin in a child process and try each component against its contract",
-                     "Example:\n  ghhost plugins check build/my_method.so"});
+  return std::make_unique<Inspect>(InspectDepth::check);
 }
 
 }  // namespace gh::host
