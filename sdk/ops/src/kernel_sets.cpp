@@ -1,15 +1,20 @@
 #include "kernel_sets.hpp"
 
-#include <cstddef>
-#include <iterator>
-
 namespace gh {
 inline namespace v1 {
 
 const char* name_of(KernelSet set) {
-  static constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512_bfloat16"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(KernelSet::avx512_bfloat16) + 1);
-  return kNames[static_cast<std::size_t>(set)];
+  switch (set) {
+    case KernelSet::portable:
+      return "portable";
+    case KernelSet::avx2:
+      return "avx2";
+    case KernelSet::avx512:
+      return "avx512";
+    case KernelSet::avx512_bfloat16:
+      return "avx512_bfloat16";
+  }
+  return "";
 }
 
 #if defined(__x86_64__)
