@@ -11,11 +11,7 @@ constexpr gh::Param kFinetuneParams[] = {
     gh::choice("loss", "ce", "ce|logit-adjusted",
                "cross entropy, or that of logits + log(frequency^tau) (Menon et al. 2021)"),
     gh::real("tau", "1.0", "exponent of logit-adjusted").at_least(0),
-    gh::integer("epochs", "100", "passes over train_split")
-        .at_least(1)
-        .at_most(1000000)
-        .in("epochs"),
-    gh::integer("batch", "128", "samples a step").at_least(1).at_most(1 << 20),
+    GH_TUNING_LENGTH("100", "128"),
     gh::real("rate", "0.1", "learning rate of SGD with momentum 0.9").above(0),
     gh::real("head_rate", "1.0", "learning rate of the head, times rate").above(0),
     gh::real("weight_decay", "1e-4", "added to the gradient of every parameter").at_least(0),
@@ -31,11 +27,7 @@ constexpr gh::Param kRegressionParams[] = {
     gh::text("validation", "\"\"", "split that chooses the epoch; empty: the last epoch"),
     gh::boolean("standardize", "false",
                 "learn targets with mean 0 and variance 1; published: as they are"),
-    gh::integer("epochs", "90", "passes over train_split")
-        .at_least(1)
-        .at_most(1000000)
-        .in("epochs"),
-    gh::integer("batch", "256", "samples a step").at_least(1).at_most(1 << 20),
+    GH_TUNING_LENGTH("90", "256"),
     gh::real("rate", "1e-3", "learning rate of Adam").above(0),
     gh::integers("drops", "[60, 80]", "after which the rate is a tenth")
         .at_least(1)

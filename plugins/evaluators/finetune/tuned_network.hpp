@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-// Parameters of both evaluators. read_tuning() reads these, and epochs, batch, rate and
-// weight_decay, for which each evaluator has defaults of its own.
+// Parameters of both evaluators. read_tuning() reads these, and rate and weight_decay, for which
+// each evaluator has a line of its own.
 #define GH_TUNING_PARAMS                                                                           \
   gh::choice("from", "run", "run|scratch",                                                         \
              "begin with a copy of the run's encoder, or with a new one"),                         \
@@ -22,6 +22,13 @@
       gh::choice("train_views", "auto", "auto|plain|train|probe-32|probe-224",                     \
                  "augmentation while training; auto: probe-32 or probe-224 for images of that "    \
                  "size, else plain")
+
+#define GH_TUNING_LENGTH(epochs, batch)                    \
+  gh::integer("epochs", epochs, "passes over train_split") \
+      .at_least(1)                                         \
+      .at_most(1000000)                                    \
+      .in("epochs"),                                       \
+      gh::integer("batch", batch, "samples a step").at_least(1).at_most(1 << 20)
 
 namespace tuning {
 
