@@ -3,6 +3,8 @@
 
 #include "gh/class_groups.hpp"
 #include "gh/classification.hpp"
+#include "gh/feature_choice.hpp"
+#include "gh/number_text.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>
@@ -201,6 +203,19 @@ TEST_CASE("shots are drawn class by class, the same for one seed") {
   CHECK_FALSE(training_samples(evaluation, "train:full", 0, "").defined());
   evaluation.run.seed = 1;
   CHECK_FALSE(chosen.equal(training_samples(evaluation, "train:full", 4, "")));
+}
+
+TEST_CASE("a number's text is printf's, and a dash where there is none") {
+  CHECK(number_text("%.1f", 12.34) == "12.3");
+  CHECK(number_text("%.4g", -1e-7) == "-1e-07");
+  CHECK(number_text("%.1f", 1e300).size() == 31);
+  CHECK(number_text("%.1f", std::numeric_limits<double>::quiet_NaN()) == "—");
+}
+
+TEST_CASE("samples of a group are those of its classes, in order") {
+  const at::Tensor targets = counts_of({2, 0, 1, 2, -1, 0});
+  CHECK(samples_of({"tail", {2, 0}}, targets).equal(counts_of({0, 1, 3, 5})));
+  CHECK(samples_of({"none", {}}, targets).numel() == 0);
 }
 
 }  // namespace
