@@ -69,6 +69,9 @@ class Harmonizer {
   // `gather` puts the rows of all ranks together, in rank order.
   void share(int64_t rank, Gather gather);
 
+  // A stage of these samples [n] int64 begins, or one of all: the prior counts no others.
+  void begin_stage(const at::Tensor& samples) { tracker_.restrict_to(samples); }
+
   // True when the allocator wants a fit over the whole set before this epoch, and whether it has to
   // be shown the embeddings.
   bool wants_fit(int64_t epoch) const;

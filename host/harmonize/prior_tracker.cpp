@@ -81,13 +81,25 @@ void PriorTracker::forget() {
   relabel();
 }
 
+void PriorTracker::restrict_to(const at::Tensor& samples) {
+  left_out_.assign(samples.defined() ? labels_.size() : 0, true);
+  if (samples.defined()) {
+    const at::Tensor positions = samples.contiguous();
+    const int64_t* const sample = positions.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < positions.size(0); ++i)
+      left_out_.at(static_cast<std::size_t>(sample[i])) = false;
+  }
+  relabel();
+}
+
 void PriorTracker::relabel() {
   std::fill(counts_.begin(), counts_.end(), 0);
   const int64_t points = prior_.size(0);
   const float* row = table_.data_ptr<float>();
   const bool* seen = seen_.data_ptr<bool>();
   for (std::size_t i = 0; i < labels_.size(); ++i, row += points) {
-    labels_[i] = seen[i] ? std::max_element(row, row + points) - row : -1;
+    const bool counts = seen[i] && (left_out_.empty() || !left_out_[i]);
+    labels_[i] = counts ? std::max_element(row, row + points) - row : -1;
     if (labels_[i] >= 0) ++counts_[static_cast<std::size_t>(labels_[i])];
   }
 }

@@ -38,8 +38,12 @@ class PriorTracker {
   // their largest entry at point k; uniform until first counted.
   const at::Tensor& prior() const { return prior_; }
   const at::Tensor& table() const { return table_; }  // [N, K] float32
-  at::Tensor labels() const;  // [N] int64, each sample's point; −1 for samples never seen
+  at::Tensor labels() const;  // [N] int64, each sample's point; −1 for ones unseen or left out
   at::Tensor counts() const;  // [K] int64, n_k as the table stands
+
+  // Counts these samples [n] int64 only, or all again when undefined; others are remembered, but have
+  // no label. For stages over a part of the training set: their prior is that of their samples.
+  void restrict_to(const at::Tensor& samples);
 
   // The points have changed: every seen row becomes rows(row), and the prior is counted anew.
   template <class Function>
@@ -61,7 +65,8 @@ class PriorTracker {
   at::Tensor table_;
   at::Tensor seen_;  // [N] bool
   at::Tensor prior_;
-  // Kept along, so that counting costs nothing. They follow from table_ and seen_.
+  std::vector<bool> left_out_;  // by restrict_to(); empty: none
+  // Kept along, so that counting costs nothing. They follow from what is above.
   std::vector<int64_t> labels_, counts_;
 };
 

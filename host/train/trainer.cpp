@@ -159,6 +159,7 @@ void Trainer::begin_stage(int64_t index, const TensorFile* from) {
   if (from) checkpointing_.load(*from, state());
 
   notebook.stage_samples = parts_.method.call("stage_samples", &SslMethod::stage_samples);
+  if (parts_.harmonizer) parts_.harmonizer->begin_stage(notebook.stage_samples);
   notebook.progress.steps = stage().epochs * parts_.plan.steps_per_epoch(notebook.stage_size());
   require(stage().epochs == 0 || notebook.progress.steps > 0, ErrorCode::invalid_param, "stage '",
           stage().name, "' has ", notebook.stage_size(), " samples and drops batches shorter than ",

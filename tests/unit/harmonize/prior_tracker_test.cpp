@@ -110,6 +110,20 @@ TEST_CASE("labels and counts kept along are those of the table") {
   CHECK_THROWS_AS(tracker.update(at::rand({1, 6}), at::zeros({1}, at::kLong), 0), Error);
 }
 
+TEST_CASE("a stage over a part of the samples has the prior of these, and remembers the others") {
+  PriorTracker tracker(5, 3, {.momentum = 0.9, .warm_up_momentum = 0.9, .refresh = 1});
+  tracker.update(at::eye(3).index_select(0, at::tensor({0, 0, 1, 2, 2}, at::kLong)),
+                 at::arange(5, at::kLong), 0);
+  const at::Tensor of_all = at::tensor({2, 1, 2}, at::kLong);
+  CHECK(tracker.counts().equal(of_all));
+  tracker.restrict_to(at::tensor({4, 2}, at::kLong));
+  CHECK(tracker.labels().equal(at::tensor({-1, -1, 1, -1, 2}, at::kLong)));
+  tracker.update(at::eye(3).slice(0, 1, 2), at::full({1}, 2, at::kLong), 1);
+  CHECK(tracker.prior().equal(at::tensor({0.0, 0.5, 0.5}, at::kDouble)));
+  tracker.restrict_to({});
+  CHECK(tracker.counts().equal(of_all));
+}
+
 TEST_CASE("with new points the table is rewritten and counted anew") {
   PriorTracker tracker(4, 3, {.warm_up = 9, .refresh = 20});
   tracker.update(at::eye(3), at::arange(3, at::kLong), 0);
