@@ -1,4 +1,4 @@
-// SSL methods: two training steps on random views under a fake host.
+// SSL methods: two training steps of each stage, on random views under a fake host.
 #include "plugins/conformance_checks.hpp"
 #include "plugins/fake_host.hpp"
 
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace gh::host {
 namespace {
@@ -16,11 +17,12 @@ constexpr int64_t kSteps = 2;
 constexpr int64_t kClasses = 4;
 constexpr double kRate = 0.01;
 
-// One life of a method: built, trained for two steps, with its state after that. Members are in the
+// One life of a method: built, trained for two steps of each stage, with its state. Members are in the
 // order in which they must outlive each other.
 struct Trial {
   FakeHost host;
   ComponentPtr<SslMethod> method;
+  StageList plan;
   TrainableList trainables;
   std::vector<double> losses;
 
@@ -35,7 +37,7 @@ RunFacts trial_facts(std::size_t views, int64_t samples, uint32_t flags) {
   facts.samples = samples;
   facts.batch = kBatch;
   facts.steps_per_epoch = samples / kBatch;
-  facts.epochs = 2;
+  facts.epochs = 4;
   facts.seed = 1;
   facts.view_shapes.assign(views, {3, 16, 16});
   facts.per_sample = {"strength"};
@@ -63,29 +65,27 @@ void report(const std::vector<std::string>& faults, Findings& out) {
   for (const std::string& fault : faults) out.violation(fault);
 }
 
-// Up to the first stage that trains. On resume, stages before it are not begun again.
-enum class Start { new_run, resume };
-void start(Trial& t, Start how, Findings& out) {
+void build(Trial& t, Findings& out) {
   out.part("build");
-  StageList plan;
-  t.method->plan_stages(t.host.facts(), plan);
-  if (plan.stages.empty()) plan.stages.emplace_back("train", t.host.facts().epochs);
+  t.method->plan_stages(t.host.facts(), t.plan);
+  if (t.plan.stages.empty()) t.plan.stages.emplace_back("train", t.host.facts().epochs);
   t.method->build(t.host);
-  t.method->train(true);
   out.expect(t.method->encoder() != nullptr, "expected an encoder, found null");
   out.expect(
       t.method->embedding_width() > 0,
       fmt::format("expected a positive embedding_width(), found {}", t.method->embedding_width()));
-  out.part("begin_stage");
-  for (std::size_t i = 0; i < plan.stages.size(); ++i) {
-    auto& [name, epochs] = plan.stages[i];
-    if (epochs == 0 && how == Start::resume) continue;
-    t.host.progress() = {name, static_cast<int64_t>(i), 0, epochs, 0, 0};
-    t.method->begin_stage(t.host);
-    if (epochs > 0) break;
-    t.method->end_stage(t.host);
-  }
+}
+
+// On resume, this is the first stage that begins.
+void begin_stage(Trial& t, std::size_t number, Findings& out) {
+  const auto& [name, epochs] = t.plan.stages[number];
+  out.part(t.plan.stages.size() == 1 ? "begin_stage" : "begin_stage of " + name);
+  t.host.progress() = {name, static_cast<int64_t>(number), 0, epochs, 0, 0};
+  t.method->train(true);
+  t.method->begin_stage(t.host);
+  t.trainables = {};
   t.method->trainable(t.trainables);
+  if (epochs == 0) return;
   report(t.trainables.faults, out);
   out.expect(!t.trainables.parameters.empty(), "expected something to train, found nothing");
 }
@@ -99,26 +99,26 @@ void update(const TrainableList& trainables) {
   }
 }
 
-// Samples of the stage; the fake data set has any number of them.
-void set_length(Trial& t, Findings& out) {
+// Positions of the stage's samples; the fake data set has any number of them.
+at::Tensor set_length(Trial& t, Findings& out) {
   out.part("stage_samples");
   const RunFacts& facts = t.host.facts();
-  const at::Tensor samples = t.method->stage_samples();
-  int64_t count = facts.samples;
-  if (samples.defined()) {
+  at::Tensor chosen = at::arange(facts.samples, at::kLong);
+  if (const at::Tensor samples = t.method->stage_samples(); samples.defined()) {
     const bool good = samples.dim() == 1 && samples.scalar_type() == at::kLong &&
                       samples.numel() > 0 && samples.min().item<int64_t>() >= 0 &&
                       samples.max().item<int64_t>() < facts.samples;
     if (out.expect(good, fmt::format("expected positions below {}, found {}", facts.samples,
                                      describe(samples))))
-      count = samples.numel();
+      chosen = samples;
   }
   gh::Progress& p = t.host.progress();
-  p.steps = p.epochs * std::max<int64_t>(1, count / facts.batch);
+  p.steps = p.epochs * std::max<int64_t>(1, chosen.numel() / facts.batch);
+  return chosen;
 }
 
 void train_steps(Trial& t, uint32_t flags, Findings& out) {
-  set_length(t, out);
+  const at::Tensor samples = set_length(t, out);
   std::vector<bool> reached(t.trainables.parameters.size());
   t.method->begin_epoch(t.host);
   for (int64_t i = 0; i < kSteps; ++i) {
@@ -128,7 +128,8 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
       views.push_back(t.host.views_of(v, kBatch, i));
     Batch batch;
     batch.views = views;
-    batch.indices = at::arange(i * kBatch, (i + 1) * kBatch, at::kLong);
+    const at::Tensor places = at::arange(i * kBatch, (i + 1) * kBatch, at::kLong);
+    batch.indices = samples.index_select(0, places.remainder(samples.numel()));
     if (flags & GH_SEES_LABELS) batch.labels = batch.indices.remainder(kClasses);
     batch.global_size = kBatch;
     FakeStep step(t.trainables);
@@ -159,6 +160,19 @@ void train_steps(Trial& t, uint32_t flags, Findings& out) {
   report(t.host.faults(), out);
 }
 
+// Through all stages; `look` is called in each that trains, after its steps.
+void train(Trial& t, uint32_t flags, Findings& out,
+           const std::function<void(std::size_t)>& look = {}) {
+  build(t, out);
+  for (std::size_t i = 0; i < t.plan.stages.size(); ++i) {
+    if (i > 0) t.method->end_stage(t.host);
+    begin_stage(t, i, out);
+    if (t.plan.stages[i].second == 0) continue;
+    train_steps(t, flags, out);
+    if (look) look(i);
+  }
+}
+
 StateMap save(Trial& t, Findings& out) {
   StateMap state;
   t.method->visit_state(state);
@@ -166,15 +180,16 @@ StateMap save(Trial& t, Findings& out) {
   return state;
 }
 
-void check_state(Trial& trained, Trial& fresh, Findings& out) {
+// In stage `number`, into which `fresh` is resumed.
+void check_state(Trial& trained, Trial& fresh, std::size_t number, Findings& out) {
   out.part("visit_state");
   const StateMap saved = save(trained, out);
   for (std::size_t k = 0; k < trained.trainables.parameters.size(); ++k)
     out.expect(saved.visited(trained.trainables.parameters[k]),
                fmt::format("expected every trainable to be visited, found number {}, {}, left out",
                            k, describe(trained.trainables.parameters[k])));
-  out.part("loading its state");
-  start(fresh, Start::resume, out);
+  build(fresh, out);
+  begin_stage(fresh, number, out);
   out.part("loading its state");
   StateMap loader = StateMap::loader_of(saved);
   fresh.method->visit_state(loader);
@@ -232,26 +247,26 @@ void check_ssl(const Make<SslMethod>& make, uint32_t flags, Findings& out) {
   const auto facts = acceptable_facts(*make(), flags, refusal);
   if (!facts) return out.remark("refuses every trial run: " + refusal);
 
+  RunFacts other = *facts;
+  other.seed += 1;
   Trial first(*facts, make());
-  start(first, Start::new_run, out);
-  train_steps(first, flags, out);
+  train(first, flags, out, [&](std::size_t stage) {
+    Trial fresh(other, make());
+    check_state(first, fresh, stage, out);
+  });
   if (!(flags & GH_NONDETERMINISTIC)) {
     Trial second(*facts, make());
-    start(second, Start::new_run, out);
-    train_steps(second, flags, out);
+    train(second, flags, out);
     out.part("same seed again");
     out.expect(first.losses == second.losses, "expected the same losses, found others");
     const std::string difference = save(first, out).difference(save(second, out));
     out.expect(difference.empty(), "expected the same state, found that " + difference);
   }
-  RunFacts other = *facts;
-  other.seed += 1;
-  Trial fresh(other, make());
-  check_state(first, fresh, out);
   check_embedding(first, out);
   check_clone(first, out);
   Trial empty(other, make());
-  start(empty, Start::new_run, out);
+  build(empty, out);
+  begin_stage(empty, 0, out);
   check_loading(first, empty, out);
 }
 
