@@ -34,6 +34,8 @@ SMALL_CROP = [0.4, 0.7]
 EVALUATIONS = [{"id": "knn"}, {"id": "linear_probe", "protocol": "fast"}, {"id": "effective_rank"}]
 # What a short training asks for, beside or instead of what a method's recipe has.
 CHANGES = {}
+# The same of [harmonize]: a warm-up that counts in each stage has to be shorter than the shortest with GH.
+HARMONIZE = {"dnc": {"warm_up": 1}}
 GROUPS = ["accuracy", "many", "medium", "few"]
 COLUMNS = [*(("knn", name) for name in GROUPS), *(("linear_probe", name) for name in GROUPS), ("effective_rank", "effective_rank"),
            ("process", "seconds"), ("process", "memory")]
@@ -72,6 +74,8 @@ class Run:
         self.recipe, self.out, self.record = (place / f"{self.name}{end}" for end in (".toml", "", ".json"))
         base = SOURCE / f"recipes/shapes{'-gh' if harmonized else ''}.toml"
         tables = merged(own_tables(plugin, method), CHANGES.get(method, {}))
+        if harmonized and method in HARMONIZE:
+            tables["harmonize"] = HARMONIZE[method]
         tables |= {"train": {**tables.get("train", {}), "threads": 1}, "loader": {"threads": 1}}
         lines = [f"name = {toml(self.name)}", f"seed = {seed}", f"include = [{toml(str(base))}]", 'without = ["method"]', f"eval = {toml(EVALUATIONS)}"]
         self.recipe.write_text("\n".join([*lines, *(f"{name} = {toml(table)}" for name, table in tables.items())]) + "\n")

@@ -18,6 +18,10 @@ GH = ('harmonize={warm_up=1, ramp=0, prior={refresh=1}, structure={id="etf", poi
       'allocator={id="sinkhorn", iterations=20}}')
 # Five steps an epoch, of which the first is warm-up.
 SMALL = ["train.batch=48", "data.per_class=60", "train.epochs=4", 'train.device="cpu"', "~eval"]
+# Epochs are shared out over stages; enough of them that GH acts in each stage that has it.
+STAGED = {"dnc": ["train.epochs=8"]}
+# Stages that have none.
+WITHOUT_GH = {"dnc": ["distillation"]}
 # Plain descent: Adam would make steps of what rounding leaves of a gradient that is zero.
 GENTLE = [*SMALL, 'train.dtype="float64"', 'train.optimizer={id="sgd", lr=0.01}']
 
@@ -60,6 +64,11 @@ def doubles(checkpoint):
     return found
 
 
+def steps_by_stage(metrics):
+    """Optimiser steps of each stage, in their order."""
+    return {row["stage"]: row["step"] for row in metrics}
+
+
 def newest(run):
     return sorted((run / "checkpoints").glob("step-*.safetensors"))[-1]
 
@@ -69,26 +78,36 @@ class Killed(ResumeCase):
     """Ends as a run that was never killed; keeps, and logs, what it says it does."""
 
     def check(self, method, recipe):
-        arguments = [recipe, GH, *SMALL, *OFTEN]
+        arguments = [recipe, GH, *SMALL, *OFTEN, *STAGED.get(method, [])]
         whole, run = self.dir / "whole", self.dir / "killed"
         self.ghhost("run", *arguments, "--out", whole)
-        self.check_log(whole)
+        self.check_log(method, whole)
         self.check_state(method, newest(whole))
-        # In the warm-up, and with GH; each time within an epoch.
-        for step in (3, self.metrics(whole)[-1]["step"] // 2 + 2):
+        for step in self.moments(steps_by_stage(self.metrics(whole)).values()):
             process = self.start("run", *arguments, "--out", run, "--resume")
             self.wait_for_checkpoint(run, process, step)
             self.kill(run, process)
         self.ghhost("run", *arguments, "--out", run, "--resume")
         self.assert_same_run(whole, run)
 
-    def check_log(self, run):
+    def moments(self, stages):
+        """Steps of the whole run: in the warm-up, and with GH, each time within an epoch; and early in every further stage."""
+        before = 0
+        for number, steps in enumerate(stages):
+            yield from (3, steps // 2 + 2) if number == 0 else (before + 1,)
+            before += steps
+
+    def check_log(self, method, run):
+        last = {}
         for row in self.metrics(run):
+            last[row["stage"]] = row
             for name in ("loss_base", "unit_std", "effective_rank", "alignment", "uniformity"):
                 self.assertIsInstance(row[name], (int, float), name)
-        self.assertIn("loss_gh", row)
-        if "loss_pruned" not in row:  # two losses a step, and GH in both
-            self.assertAlmostEqual(row["loss"], row["loss_base"] + row["gh_weight"] * row["loss_gh"], places=4)
+        without = [stage for stage, row in last.items() if "loss_gh" not in row]
+        self.assertEqual(without, WITHOUT_GH.get(method, []))
+        for row in last.values():
+            if "loss_pruned" not in row:  # two losses a step, and GH in both
+                self.assertAlmostEqual(row["loss"], row["loss_base"] + row.get("gh_weight", 0) * row.get("loss_gh", 0), places=4)
 
     def check_state(self, method, checkpoint):
         """Against what the manifest says, behind the semicolon what may be there."""
@@ -110,7 +129,7 @@ class KilledOften(ResumeCase):
         arguments = [recipe, GH, *SMALL, *OFTEN, "train.epochs=10"]
         whole, run = self.dir / "whole", self.dir / "killed"
         self.ghhost("run", *arguments, "--out", whole)
-        total = self.metrics(whole)[-1]["step"]
+        total = sum(steps_by_stage(self.metrics(whole)).values())
         moments = random.Random(f"{method} {os.environ.get('GH_TEST_SEED', 0)}")
         for step in sorted(moments.sample(range(1, total), self.KILLS)):
             process = self.start("run", *arguments, "--out", run, "--resume")
@@ -133,9 +152,10 @@ class TwoRanks(ResumeCase):
 
     def check(self, method, recipe):
         one, two = self.dir / "one", self.dir / "two"
-        self.ghhost("run", recipe, GH, *GENTLE, "--out", one)
-        self.ranks("run", recipe, GH, *GENTLE, "--out", two)
-        self.assertGreaterEqual(self.metrics(one)[-1]["step"], 20)
+        arguments = ["run", recipe, GH, *GENTLE, *STAGED.get(method, []), "--out"]
+        self.ghhost(*arguments, one)
+        self.ranks(*arguments, two)
+        self.assertGreaterEqual(sum(steps_by_stage(self.metrics(one)).values()), 20)
         a, b = ({k: v for k, v in doubles(newest(run)).items() if not k.startswith("host.")} for run in (one, two))
         self.assertEqual(set(a), set(b))
         self.assertGreater(len(a), 0)

@@ -6,6 +6,7 @@
 #include "support/plugin_fixture.hpp"
 #include "support/vectors.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
 
 #include <algorithm>
@@ -80,6 +81,7 @@ class TrialHost final : public host::FakeHost {
   std::shared_ptr<LayerFactory> heads;                                    // null: real layers
   std::map<std::string, std::vector<double>, std::less<>> values;         // logged
   std::string said;
+  at::Tensor whole_set;  // of embed_all(), [samples, …]; undefined: random views
 
   std::shared_ptr<Encoder> make_backbone(std::string_view purpose, LayerFactory*) override {
     const auto found = encoders.find(purpose);
@@ -89,6 +91,12 @@ class TrialHost final : public host::FakeHost {
   void log(std::string_view name, double value) override {
     FakeHost::log(name, value);
     values[std::string(name)].push_back(value);
+  }
+  at::Tensor embed_all(std::string_view views,
+                       const std::function<at::Tensor(const at::Tensor&)>& embed) override {
+    if (!whole_set.defined()) return FakeHost::embed_all(views, embed);
+    const at::NoGradGuard no_grad;
+    return embed(whole_set);
   }
   void say(Severity, std::string_view message) override { said += std::string(message) + "\n"; }
 
@@ -147,21 +155,38 @@ struct MethodTrial {
   }
 
   MethodTrial& build() {
+    plan.stages.clear();
+    method->plan_stages(host.facts(), plan);
+    if (plan.stages.empty()) plan.stages.emplace_back("train", host.facts().epochs);
     method->build(host);
+    return begin_stage(0);
+  }
+  // As a resumed run does, which begins no stage before it.
+  MethodTrial& begin_stage(std::size_t number) {
+    const auto& [name, epochs] = plan.stages.at(number);
+    host.progress() = {name, static_cast<int64_t>(number), 0, epochs, 0, 0};
     method->train(true);
     method->begin_stage(host);
     trained.parameters.clear();
     method->trainable(trained);
     return *this;
   }
+  // Ends the stage that runs; the next one begins.
+  MethodTrial& next_stage() {
+    method->end_stage(host);
+    return begin_stage(static_cast<std::size_t>(host.progress().stage_index) + 1);
+  }
   // The losses handed to backward(), added up. Gradients add up in the views and parameters.
-  double step(const std::vector<at::Tensor>& views, const at::Tensor& labels = {}) {
+  double step(const std::vector<at::Tensor>& views, const at::Tensor& labels = {},
+              const at::Tensor& indices = {}) {
     Batch batch;
     batch.views = views;
+    batch.indices = indices;
     batch.labels = labels;
     batch.global_size = views.at(0).size(0);
     host::FakeStep step(trained);
     method->step(batch, step);
+    harmonized = step.width > 0;
     double sum = 0;
     for (const double loss : step.losses) sum += loss;
     return sum;
@@ -175,7 +200,9 @@ struct MethodTrial {
 
   TrialHost host;
   Loaded<SslMethod> method;
+  host::StageList plan;
   host::TrainableList trained;
+  bool harmonized = false;  // the last step called harmonize()
 };
 
 // A leaf of this type with a gradient to read.
