@@ -33,9 +33,10 @@ UNTRAINED = "random"
 SMALL_CROP = [0.4, 0.7]
 EVALUATIONS = [{"id": "knn"}, {"id": "linear_probe", "protocol": "fast"}, {"id": "effective_rank"}]
 # What a short training asks for, beside or instead of what a method's recipe has.
-CHANGES = {}
-# The same of [harmonize]: a warm-up that counts in each stage has to be shorter than the shortest with GH.
-HARMONIZE = {"dnc": {"warm_up": 1}}
+# The experts of DnC get an epoch more than a quarter of ten, so that GH acts in their last one.
+CHANGES = {"dnc": {"method": {"expert_epochs": 3}}}
+# The same with GH: the warm-up, which counts in each stage, is shorter than that of an expert.
+HARMONIZE = {"dnc": {"warm_up": 2}}
 GROUPS = ["accuracy", "many", "medium", "few"]
 COLUMNS = [*(("knn", name) for name in GROUPS), *(("linear_probe", name) for name in GROUPS), ("effective_rank", "effective_rank"),
            ("process", "seconds"), ("process", "memory")]
