@@ -62,6 +62,7 @@ TEST_CASE("every broken contract is found") {
   CHECK_THAT(found, Contains("ssl/zoo_forgetful: step 1: expected a gradient for each trainable"));
   CHECK_THAT(found,
              Contains("ssl/zoo_forgetful: visit_state: expected every trainable to be visited"));
+  CHECK_THAT(found, Contains("ssl/zoo_late: visit_state: expected every trainable to be visited"));
   CHECK_THAT(found, Contains("evaluator/zoo_thrower: check: threw internal: tantrum"));
 }
 

@@ -102,6 +102,30 @@ class Forgetful : public gh::TwoViewMethod {  // trains a scale that it neither 
   at::Tensor scale_;
 };
 
+class Late
+    : public gh::TwoViewMethod {  // in its second stage, trains a scale that it does not save
+ public:
+  using TwoViewMethod::TwoViewMethod;
+  void plan_stages(const gh::RunFacts&, gh::Stages& out) const override {
+    out.add("first", 1);
+    out.add("second", 1);
+  }
+  void begin_stage(gh::Host& host) override {
+    if (host.progress().stage == "second") scale_ = at::ones({}).requires_grad_(true);
+  }
+  void trainable(gh::Trainables& out) override {
+    TwoViewMethod::trainable(out);
+    if (scale_.defined()) out.add(scale_, gh::Policy::normal, 1.0);
+  }
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
+    const at::Tensor apart = (z1 - z2).pow(2).sum(1);
+    return scale_.defined() ? scale_ * apart : apart;
+  }
+
+ private:
+  at::Tensor scale_;
+};
+
 class Thrower : public gh::Evaluator {
  public:
   explicit Thrower(const gh::Params&) {}
@@ -119,6 +143,7 @@ constexpr gh::Component kComponents[] = {
     gh::describe<WideBackbone>("zoo_wide", "says another width than it has"),
     gh::describe<Drift>("zoo_drift", "targets that do not fit"),
     gh::describe<Forgetful>("zoo_forgetful", "a trainable without gradient and state", kForgetful),
+    gh::describe<Late>("zoo_late", "forgets in its second stage", kForgetful),
     gh::describe<Thrower>("zoo_thrower", "throws in check"),
 };
 
