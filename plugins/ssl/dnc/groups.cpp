@@ -43,7 +43,7 @@ at::Tensor nearest_guests(const at::Tensor& representations, const at::Tensor& c
 int64_t enough_for_batches(const gh::RunFacts& facts, int64_t samples) {
   if (facts.drop_last) return std::max(samples, facts.batch);
   const int64_t call = facts.batch / facts.accumulate;
-  int64_t enough = std::max(samples, 2 * facts.world);
+  int64_t enough = std::max(samples, facts.world);
   while (enough % call / facts.world == 1 && call > facts.world) ++enough;
   return enough;
 }

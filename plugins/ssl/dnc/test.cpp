@@ -308,10 +308,9 @@ at::Tensor head(const test::NamedState& state, const std::string& name, const at
 // A run whose experts have learnt from steps of their own, in the distillation.
 void learn_until(Trial& trial, const std::string& stage) {
   trial.build();
-  const auto views = two_views(6);
   const at::Tensor any = at::arange(6, at::kLong);
   while (trial.host.progress().stage != stage) {
-    if (trial.host.progress().stage != "cluster") trial.descend(views, any);
+    if (trial.host.progress().stage != "cluster") trial.descend(two_views(6), any);
     trial.next_stage();
   }
 }
