@@ -14,9 +14,7 @@ namespace gh::parts {
 
 // Splice into a method's own parameters. `layers`: what the projector is made of.
 #define GH_PREDICTED_TWIN_PARAMS(layers)                                                         \
-  gh::real("momentum", "0.99", "of the twin at the start; it rises to 1 by half a cosine")       \
-      .at_least(0)                                                                               \
-      .at_most(1),                                                                               \
+  gh::parts::twin_momentum_param("0.99"),                                                        \
       gh::parts::projector_param("head between backbone and predictor: " layers "; or nothing"), \
       gh::parts::width_param("hidden", "4096", "width inside projector and predictor"),          \
       gh::parts::width_param("embedding", "256",                                                 \

@@ -5,6 +5,7 @@
 
 #include "gh/error.hpp"
 #include "gh/host.hpp"
+#include "gh/params.hpp"
 #include "gh/parts/network.hpp"
 #include "gh/schedule.hpp"
 
@@ -27,6 +28,12 @@ enum class TwinBuffers {
 // the key's forward"). The weights are the same: at the first step the networks are equal. The
 // schedule is then read one step later.
 enum class TwinUpdate { after_step, before_forward };
+
+constexpr Param twin_momentum_param(const char* default_toml) {
+  return real("momentum", default_toml, "of the twin at the start; it rises to 1 by half a cosine")
+      .at_least(0)
+      .at_most(1);
+}
 
 struct TwinSpec {
   double momentum = 0.99;
