@@ -3,6 +3,7 @@
 // how long-tailed data are.
 #include "gh/component.hpp"
 #include "gh/ops/sinkhorn.hpp"
+#include "gh/parts/head_params.hpp"
 #include "gh/parts/multi_crop.hpp"
 #include "gh/parts/online_method.hpp"
 #include "gh/parts/twin.hpp"
@@ -150,16 +151,11 @@ constexpr gh::Param kParams[] = {
     gh::choice("kl_first", "mean", "mean|prior",
                "direction of the divergence: KL(mean prediction || power law), or the other way "
                "round"),
-    gh::real("momentum", "0.996", "of the twin at the start; it rises to 1 by half a cosine")
-        .at_least(0)
-        .at_most(1),
-    gh::choice("projector", "mlp", "mlp|none",
-               "head between backbone and loss: three linear layers with BN and ReLU between; or "
-               "nothing"),
-    gh::integer("hidden", "2048", "width inside the projector; 0: that of the features")
-        .at_least(0)
-        .at_most(65536),
-    gh::integer("embedding", "256", "width of the projector's output").at_least(1).at_most(65536),
+    gh::parts::twin_momentum_param("0.996"),
+    gh::parts::projector_param(
+        "head between backbone and loss: three linear layers with BN and ReLU between; or nothing"),
+    gh::parts::hidden_param("2048", "width inside the projector; 0: that of the features"),
+    gh::parts::width_param("embedding", "256", "width of the projector's output"),
 };
 
 constexpr gh::Component kComponents[] = {
