@@ -3,16 +3,12 @@
 // the next fit the target of a sample is the point of its cluster.
 #include "gh/ops/kmeans.hpp"
 #include "gh/component.hpp"
+#include "gh/parts/fitted_labels.hpp"
 #include "gh/rows.hpp"
 
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
 
 #include <cstring>
-#include <string>
 
 namespace {
 
@@ -30,14 +26,7 @@ class KMeans final : public gh::Allocator {
         table_(params.text("source") == "table") {}
 
   void check(const gh::AllocatorFacts& facts, gh::Complaints& out) const override {
-    if (facts.samples < facts.points)
-      out.add(".harmonize.structure",
-              "K-means needs a sample for each of the " + std::to_string(facts.points) +
-                  " points, the training set has " + std::to_string(facts.samples));
-    if (facts.differentiable)
-      out.add(".harmonize.targets",
-              "kmeans gives targets without gradient: \"joint\" needs another allocator, such as "
-              "sinkhorn");
+    gh::parts::FittedLabels::check(facts, out, "kmeans");
   }
 
   int64_t fit_every() const override { return every_; }
@@ -51,8 +40,7 @@ class KMeans final : public gh::Allocator {
     const gh::ops::KMeansResult found =
         gh::ops::kmeans(x, start, {.metric = metric_, .iterations = iterations_});
 
-    labels_ = at::full({request.indices.max().item<int64_t>() + 1}, -1, at::kLong);
-    labels_.index_copy_(0, request.indices, found.labels);
+    labels_.store(request.indices, found.labels);
     report.scalar("objective", found.objective);
     report.scalar("iterations", static_cast<double>(found.iterations));
     report.scalar("empty", static_cast<double>(
@@ -65,22 +53,10 @@ class KMeans final : public gh::Allocator {
   }
 
   at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport&) override {
-    gh::require(!request.differentiable, gh::ErrorCode::unsupported,
-                "kmeans gives targets without gradient");
-    const at::Tensor& logits = request.logits;
-    gh::require(logits.dim() == 2 && logits.size(0) > 0 && logits.size(1) > 0, gh::ErrorCode::shape,
-                "logits must be [N, K], got ", logits.sizes());
-    gh::require(at::isfinite(logits).all().item<bool>(), gh::ErrorCode::numeric,
-                "logits are not finite");
-    at::Tensor chosen = logits.detach().argmax(1);
-    if (labels_.defined()) {
-      const at::Tensor fitted = fitted_labels(request.indices, logits.size(0), logits.size(1));
-      chosen = at::where(fitted.to(chosen.device()) >= 0, fitted.to(chosen.device()), chosen);
-    }
-    return at::zeros_like(logits.detach()).scatter_(1, chosen.unsqueeze(1), 1);
+    return labels_.targets(request);
   }
 
-  void visit_state(gh::State& state) override { state.tensor("labels", labels_); }
+  void visit_state(gh::State& state) override { labels_.visit_state(state); }
 
   void* query(const char* interface_id) override {
     return table_ && std::strcmp(interface_id, gh::kFitsTable) == 0 ? this : nullptr;
@@ -98,29 +74,12 @@ class KMeans final : public gh::Allocator {
     return request.table;
   }
 
-  // [N] int64, −1: in no cluster.
-  at::Tensor fitted_labels(const at::Tensor& indices, int64_t samples, int64_t points) const {
-    gh::require(indices.defined() && indices.dim() == 1 && indices.size(0) == samples,
-                gh::ErrorCode::shape, "kmeans needs the position of each of the ", samples,
-                " samples");
-    const at::Tensor at_cpu = indices.cpu();
-    gh::require(at_cpu.min().item<int64_t>() >= 0, gh::ErrorCode::shape,
-                "a sample has the position ", at_cpu.min().item<int64_t>());
-    const int64_t known = labels_.size(0);
-    const at::Tensor labels =
-        at::where(at_cpu < known, labels_.index_select(0, at_cpu.clamp_max(known - 1)), -1);
-    gh::require(labels.max().item<int64_t>() < points, gh::ErrorCode::shape,
-                "a sample was put into cluster ", labels.max().item<int64_t>(), ", there are ",
-                points, " points");
-    return labels;
-  }
-
   KMeansMetric metric_;
   KMeansStart start_;
   int64_t iterations_;
   int64_t every_;
   bool table_;
-  at::Tensor labels_;  // [positions] int64, −1: in no cluster; undefined before the first fit
+  gh::parts::FittedLabels labels_;
 };
 
 constexpr gh::Param kParams[] = {

@@ -1,7 +1,7 @@
 // What labels are worth: cross-entropy of a linear classifier, plain or with logits adjusted by
 // class sizes (Menon et al. 2021). No self-supervised method, but the reference above them.
 #include "gh/component.hpp"
-#include "gh/parts/online_method.hpp"
+#include "gh/parts/labelled_views.hpp"
 
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/nll_loss.h>
@@ -9,16 +9,14 @@
 
 namespace {
 
-class Supervised final : public gh::parts::OnlineMethod {
+class Supervised final : public gh::parts::LabelledViews {
  public:
-  explicit Supervised(const gh::Params& params) : OnlineMethod({}), tau_(params.real("adjust")) {}
+  explicit Supervised(const gh::Params& params) : LabelledViews({}), tau_(params.real("adjust")) {}
 
   void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
     if (facts.class_counts.empty())
       out.add(".data", "supervised training needs class labels, and these data have none");
-    if (facts.harmonized && facts.view_shapes.size() < 2)
-      out.add(".views", "GH compares two views of a sample, the recipe gives " +
-                            std::to_string(facts.view_shapes.size()));
+    LabelledViews::check(facts, out);
   }
 
   void build(gh::Host& host) override {
@@ -37,24 +35,13 @@ class Supervised final : public gh::parts::OnlineMethod {
                       .to(host.facts().device, host.facts().dtype);
   }
 
-  // The mean over all views of the recipe.
-  void step(const gh::Batch& batch, gh::Step& step) override {
-    std::vector<at::Tensor> z;
-    at::Tensor sum;
-    for (const at::Tensor& view : batch.views) {
-      z.push_back(embed(view));
-      const at::Tensor loss = cross_entropy(classifier_->forward(z.back()), batch.labels);
-      sum = sum.defined() ? sum + loss : loss;
-    }
-    learn(step, sum / static_cast<double>(z.size()), z[0], z.size() > 1 ? z[1] : z[0]);
+  at::Tensor loss(const gh::Batch& batch, const at::Tensor& z) override {
+    const at::Tensor logits = classifier_->forward(z);
+    const at::Tensor adjusted = tau_ > 0 ? logits + adjustment_ : logits;
+    return at::nll_loss(at::log_softmax(adjusted, 1), batch.labels.to(logits.device()));
   }
 
  private:
-  at::Tensor cross_entropy(const at::Tensor& logits, const at::Tensor& labels) {
-    const at::Tensor adjusted = tau_ > 0 ? logits + adjustment_ : logits;
-    return at::nll_loss(at::log_softmax(adjusted, 1), labels.to(logits.device()));
-  }
-
   double tau_;
   std::shared_ptr<gh::Sequential> classifier_;
   at::Tensor adjustment_;  // [classes]
