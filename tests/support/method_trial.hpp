@@ -7,6 +7,7 @@
 #include "support/vectors.hpp"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/linear.h>
 
 #include <algorithm>
@@ -176,13 +177,14 @@ struct MethodTrial {
     method->end_stage(host);
     return begin_stage(static_cast<std::size_t>(host.progress().stage_index) + 1);
   }
-  // The losses handed to backward(), added up. Gradients add up in the views and parameters.
+  // The losses handed to backward(), added up. Gradients add up in the views and parameters. The
+  // batch is the first samples unless `indices` says which.
   double step(const std::vector<at::Tensor>& views, const at::Tensor& labels = {},
               const at::Tensor& indices = {}) {
     Batch batch;
     batch.views = views;
-    batch.indices = indices;
     batch.labels = labels;
+    batch.indices = indices.defined() ? indices : at::arange(views.at(0).size(0), at::kLong);
     batch.global_size = views.at(0).size(0);
     host::FakeStep step(trained);
     method->step(batch, step);

@@ -279,6 +279,33 @@ def masks_inputs(rng):
     return {key: value.astype(np.float32) for key, value in tensors.items()}, {"fractions": "0.75, 0.5", "shapes": shapes}
 
 
+def labels_outputs(x, meta):
+    out, powers = {}, x["probabilities"] ** float(meta["power"])
+    n, k = powers.shape
+    for which in ("cifar", "main"):
+        c, rounds, error = np.full(n, 1 / n), 0, np.inf
+        while error > float(meta["tolerance_" + which]):
+            r = 1 / k / (c @ powers)
+            before, c = c, 1 / n / (powers @ r)
+            if rounds % 10 == 0:
+                error = abs(before / c - 1).sum()
+            rounds += 1
+        plan = (c[:, None] * powers * r).T
+        out |= {f"labels_{which}": plan.argmax(0), f"iterations_{which}": np.array([rounds])}
+        if which == "cifar":
+            out["cost_cifar"] = np.array([-np.log(x["probabilities"][np.arange(n), plan.argmax(0)]).mean()])
+        else:
+            best = np.sort(np.log(plan), 0)
+            out |= {"plan_main": plan, "log_margin_main": best[-1] - best[-2]}
+    return out
+
+
+def labels_inputs(rng):
+    p = np.exp(1.5 * rng.normal(size=(410, 13)) + rng.normal(size=13))
+    return {"probabilities": p / p.sum(1, keepdims=True)}, {"K": 13, "N": 410, "power": 4, "tolerance_cifar": 0.005, "tolerance_main": 0.3,
+                                                           "error_checked": "every 10th iteration starting with the first"}
+
+
 # Name → inputs, outputs, options of the outputs, tolerance; and which tensors are inputs.
 FILES = {
     "simsiam_loss": (simsiam_inputs, simsiam_outputs, {}, 1e-6),
@@ -291,8 +318,9 @@ FILES = {
     "pmsn_loss": (pmsn_inputs, pmsn_outputs, {}, 5e-6),
     "logit_adjusted_ce": (adjusted_inputs, adjusted_outputs, {}, 2e-6),
     "bcl_memory": (memory_inputs, memory_outputs, {}, 1e-4),
+    "sela_labels": (labels_inputs, labels_outputs, {}, 1e-10),
     "sdclr_masks": (masks_inputs, masks_outputs, {}, 1e-6),
 }
-INPUTS = re.compile(r"anchors|targets|[pqkt][12]|Wq|Wk|bq|bk|x_q|x_k|ptr|queue|prototypes|counts|logits|label|loss|order|uniform_draw|(normal|ties)_w\d+")
+INPUTS = re.compile(r"anchors|targets|[pqkt][12]|Wq|Wk|bq|bk|x_q|x_k|ptr|queue|prototypes|counts|logits|label|loss|order|probabilities|uniform_draw|(normal|ties)_w\d+")
 # Named as inputs are, computed all the same: a file's own loss, but for the memory, whose losses are given.
 OUTPUTS = {(name, "loss") for name in FILES if name != "bcl_memory"} | {("mocov2_queue", "logits")}

@@ -1,6 +1,8 @@
 // The parts that methods are made of, against brute force.
 #include "support/method_trial.hpp"
+#include "unit/ops/threads.hpp"
 
+#include "gh/parts/balanced_labels.hpp"
 #include "gh/parts/contrastive.hpp"
 #include "gh/parts/multi_crop.hpp"
 #include "gh/parts/network.hpp"
@@ -11,6 +13,8 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/log_softmax.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -266,6 +270,49 @@ TEST_CASE("losses among ranks equal sums over the rows of all") {
     CHECK(both[i].item<double>() ==
           Approx(std::log(first / positive) / 2 + std::log(second / positive) / 2).epsilon(1e-12));
   }
+}
+
+TEST_CASE("balanced labels meet their shares on any number of threads") {
+  const at::Tensor log_p = at::log_softmax(at::randn({700, 9}, at::kDouble), 1);
+  at::Tensor shares = at::arange(9, at::kDouble);  // nobody gets the first
+  shares /= shares.sum();
+  at::Tensor plans[2];
+  for (const int threads : {1, 3}) {
+    const Threads use(threads);
+    at::Tensor& plan = plans[threads / 2];
+    plan = log_p.clone();
+    const parts::BalancedLabels found =
+        parts::balance(plan, {.power = 4, .tolerance = 1e-9, .shares = shares});
+    CHECK(found.settled);
+    CHECK(test::largest_difference(plan.sum(0), shares) < 1e-9);
+    CHECK(test::largest_difference(plan.sum(1) * 700, at::ones({700})) < 1e-9);
+    CHECK(found.labels.equal(plan.argmax(1)));
+    const at::Tensor chosen = log_p.gather(1, found.labels.unsqueeze(1));
+    CHECK(found.cost == Approx(-chosen.mean().item<double>()).epsilon(1e-12));
+  }
+  CHECK(plans[0].equal(plans[1]));
+}
+
+TEST_CASE("balanced labels are given where float64 cannot hold probabilities") {
+  // Nobody is closer to the first label than e^-2000, but half of the samples have to take it; one
+  // of them is so much closer than others that these vanish beside it.
+  for (const double lead : {5.0, 100.0}) {
+    at::Tensor logits = at::randn({40, 2}, at::kDouble);
+    logits.select(1, 0).sub_(2000);
+    logits[17][0] += lead;
+    at::Tensor plan = at::log_softmax(logits, 1);
+    const parts::BalancedLabels found = parts::balance(plan, {.tolerance = 1e-6});
+    CHECK(found.settled);
+    CHECK(found.labels[17].item<int64_t>() == 0);
+    CHECK(test::largest_difference(plan.sum(0), at::full({2}, 0.5)) < 1e-6);
+  }
+}
+
+TEST_CASE("labels that cannot be balanced are refused") {
+  at::Tensor few = at::zeros({2, 3}, at::kDouble);
+  CHECK_THROWS_WITH(parts::balance(few, {}), Catch::Contains("a sample for each"));
+  at::Tensor sharp = at::zeros({4, 3}, at::kDouble);
+  CHECK_THROWS_WITH(parts::balance(sharp, {.power = 1000}), Catch::Contains("too high"));
 }
 
 }  // namespace
