@@ -157,7 +157,7 @@ TEST_CASE("allocators without gradient refuse joint targets") {
   AllocatorFacts facts;
   facts.points = facts.classes = 4;
   facts.samples = 100;
-  for (const char* id : {"argmax", "kmeans", "oracle", "sinkhorn"}) {
+  for (const char* id : {"argmax", "kmeans", "oracle", "sela_labels", "sinkhorn"}) {
     INFO(id);
     facts.differentiable = false;
     Heard heard;
