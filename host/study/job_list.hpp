@@ -31,15 +31,18 @@ struct Job {
   std::string seed;
   // Label of the arm it is compared with; its own for a baseline; empty: none.
   std::string baseline;
-  std::string recipe;     // file, relative to the study's directory
-  std::string directory;  // of the run, relative to the study's directory
-  int64_t epochs = 0;     // of all stages, to the end
-  int64_t until = 0;      // > 0: stop there, as others go on from it
-  std::string from;       // id of the trunk it begins with; empty: none
-  int64_t from_epoch = 0; // at which
-  double seconds = 0;     // what it is estimated to take, without what `from` saves
-  std::vector<std::string> unintended;  // keys that differ from the baseline's though nobody named them
-  std::string scaled;                   // what --scale changed, in words
+  std::string recipe;      // file, relative to the study's directory
+  std::string directory;   // of the run, relative to the study's directory
+  int64_t epochs = 0;      // of all stages, to the end
+  int64_t until = 0;       // > 0: stop there, as others go on from it
+  std::string from;        // id of the trunk it begins with; empty: none
+  int64_t from_epoch = 0;  // at which
+  double seconds = 0;      // what it is estimated to take, without what `from` saves
+  std::vector<std::string>
+      unintended;      // keys that differ from the baseline's though nobody named them
+  std::string scaled;  // what --scale changed, in words
+  // An earlier job has the same id: another row of the same run, which is trained once.
+  bool repeated = false;
 };
 
 struct JobList {
@@ -50,14 +53,18 @@ struct JobList {
   std::string layout = "rows";
   std::vector<std::string> blocks;
   int64_t retries = 2;  // further attempts where an exit code leaves hope
+  std::string scale;    // what it was planned with: "small"; empty: as it is written
   // Files given by --plugin, absolute: workers load them, too.
   std::vector<std::string> plugins;
   std::vector<Job> jobs;  // runs in the order of the file, seeds of an arm together; trunks first
 
-  const Job* find(const std::string& id) const;
+  const Job* find(const std::string& id) const;  // the first of that id, or null
+  // Sets Job::repeated.
+  void mark_repeated();
 };
 
-// Throws gh::Error: missing_data where there is none, bad_state where it cannot be read.
+// Throws gh::Error: missing_data where there is none, invalid_param where it is damaged. Jobs that
+// were repeated are marked.
 JobList read_jobs(const std::filesystem::path& study);
 // Atomically.
 void write_jobs(const std::filesystem::path& study, const JobList& jobs);
