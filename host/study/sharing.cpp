@@ -145,7 +145,8 @@ bool matters(const Recipe& recipe, std::string_view key) {
   constexpr std::array<std::string_view, 4> kOfTheBest = {"checkpoint.every", "checkpoint.best",
                                                           "checkpoint.metric", "checkpoint.goal"};
   if (is_one_of(key, kOfTheBest)) return recipe.integer("checkpoint.best") > 0;
-  return changes_numbers(key) && !key.starts_with("eval.") && !key.starts_with("train.schedule.");
+  const bool has_moments = key == "eval" || key.starts_with("eval.");
+  return changes_numbers(key) && !has_moments && !key.starts_with("train.schedule.");
 }
 
 Course course_of(const Recipe& recipe) {
@@ -260,10 +261,7 @@ int64_t epochs_saved(std::span<const Trunk> trunks) {
     if (trunks[i].parent) ++users[*trunks[i].parent];
   }
   int64_t saved = 0;
-  for (std::size_t i = 0; i < trunks.size(); ++i) {
-    const int64_t before = trunks[i].parent ? trunks[*trunks[i].parent].until : 0;
-    saved += (users[i] - 1) * (trunks[i].until - before);
-  }
+  for (std::size_t i = 0; i < trunks.size(); ++i) saved += (users[i] - 1) * trunks[i].until;
   return saved;
 }
 
