@@ -22,6 +22,7 @@ std::unique_ptr<Command> plugins_check_command();
 std::unique_ptr<Command> new_plugin_command();
 std::unique_ptr<Command> report_command();
 std::unique_ptr<Command> diff_command();
+std::unique_ptr<Command> study_plan_command();
 std::unique_ptr<Command> study_submit_command();
 std::unique_ptr<Command> version_command();
 
@@ -30,8 +31,8 @@ inline constexpr std::array kCommands = {
     run_command,          resume_command,       export_command,       replay_command,
     check_command,        keys_command,         eval_command,         data_check_command,
     data_preview_command, plugins_list_command, plugins_info_command, plugins_check_command,
-    new_plugin_command,   report_command,       diff_command,         study_submit_command,
-    version_command,
+    new_plugin_command,   report_command,       diff_command,         study_plan_command,
+    study_submit_command, version_command,
 };
 
 // Commands of two words stand below their first.
@@ -42,7 +43,8 @@ inline constexpr std::array kGroups = {
     Command::About{"plugins", "List, describe and check plugins",
                    "Examples:\n  ghhost plugins list\n  ghhost plugins info simclr"},
     Command::About{"study", "Many runs as one",
-                   "Example:\n  ghhost study submit DIR --engine recipes/engines/slurm.toml"},
+                   "Examples:\n  ghhost study plan recipes/paper/figure-01-toy.toml\n"
+                   "  ghhost study submit DIR --engine recipes/engines/slurm.toml"},
 };
 
 }  // namespace gh::host

@@ -28,6 +28,11 @@ enum class Builds { by_version, strict };
 std::string identity_text(const Recipe& recipe, const std::string& data, const PluginOf& plugin_of,
                           Builds builds);
 
+// The same of the first `epochs` alone (study/sharing.hpp), without what comes in later, such as
+// evaluators: of a trunk.
+std::string identity_text_until(const Recipe& recipe, int64_t epochs, const std::string& data,
+                                const PluginOf& plugin_of, Builds builds);
+
 // 16 hexadecimal digits.
 std::string run_id(const std::string& identity_text, int64_t seed);
 

@@ -207,6 +207,13 @@ int64_t alike_until(const Recipe& a, const Recipe& b) {
   return split(course_of(a), course_of(b)).epochs;
 }
 
+std::string beginning_of(const Recipe& recipe, int64_t epochs) {
+  std::string out;
+  for (const Act& act : course_of(recipe))
+    if (act.from < epochs) out += fmt::format("{} {} = {}\n", act.from, act.key, act.value);
+  return out;
+}
+
 // Runs whose courses begin alike are neighbours in the order of their courses: each stretch of
 // neighbours that are alike for longer than with those around them is a trunk.
 std::vector<Trunk> shared_trunks(std::span<const Recipe* const> runs) {

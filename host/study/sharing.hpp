@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace gh::host {
@@ -30,6 +31,10 @@ Parting parting_of(const Recipe& a, const Recipe& b);
 // Its epochs: 0 where they have nothing in common, at most train.epochs. The least of any two of
 // three recipes is that of two pairs of them, so that runs make a tree.
 int64_t alike_until(const Recipe& a, const Recipe& b);
+
+// What acts in the first `epochs` of a recipe, as text: the same for two recipes exactly where they
+// are alike_until() then or longer.
+std::string beginning_of(const Recipe& recipe, int64_t epochs);
 
 // What several runs begin with.
 struct Trunk {
