@@ -23,15 +23,16 @@ constexpr double kLong = 24 * 3600;  // seconds, from which on somebody has to a
 class StudyRun final : public Command {
  public:
   StudyRun()
-      : Command({"study run", "Train what a study still needs, on this machine",
-                 "Examples:\n"
-                 "  ghhost study recipes/paper/weight.toml\n"
-                 "  ghhost study studies/weight --jobs 4 --retry-failed\n"
-                 "`ghhost study STUDY` is the same. Stop it as you like, and type it again to go on."
-                 "\n"
-                 "Exit codes: 0 all done, 3 trained to the end, but evaluations failed, 1 runs "
-                 "failed, 75 stopped by a\n"
-                 "signal, everything saved."}) {}
+      : Command(
+            {"study run", "Train what a study still needs, on this machine",
+             "Examples:\n"
+             "  ghhost study recipes/paper/weight.toml\n"
+             "  ghhost study studies/weight --jobs 4 --retry-failed\n"
+             "`ghhost study STUDY` is the same. Stop it as you like, and type it again to go on."
+             "\n"
+             "Exit codes: 0 all done, 3 trained to the end, but evaluations failed, 1 runs "
+             "failed, 75 stopped by a\n"
+             "signal, everything saved."}) {}
 
   void declare(Options& options) override {
     options.required("STUDY", study_, "Study file, or the directory of a planned study");
@@ -61,8 +62,7 @@ class StudyRun final : public Command {
 
   bool agreed(const JobList& jobs) const {
     const std::optional<double> seconds = seconds_of_work(work_.study, jobs);
-    const double expected =
-        seconds.value_or(0) / static_cast<double>(slots_here(jobs, work_));
+    const double expected = seconds.value_or(0) / static_cast<double>(slots_here(jobs, work_));
     if (expected < kLong) return true;
     print_message("This will take about {}.", format_duration(expected));
     if (::isatty(STDIN_FILENO) != 1) {

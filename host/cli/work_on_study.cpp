@@ -80,21 +80,21 @@ int64_t slots_here(const JobList& jobs, const StudyWork& work) {
 int work_on_study(const JobList& jobs, const StudyWork& work, const GlobalOptions& global) {
   const std::vector<std::string> gpus =
       gpu_names(cuda_devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
-  const WorkRules rules{
-      .study = work.study,
-      .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
-      .start =
-          [&](const Job& job, const Slot& slot) {
-            // This very program, also where the file it came from has been replaced.
-            ChildProcess::Start start{.program = "/proc/self/exe",
-                                      .arguments = program_arguments(jobs, work, global, job),
-                                      .cores = slot.cores};
-            if (!slot.gpu.empty() && takes_a_gpu(work.study / job.recipe))
-              start.environment.emplace_back("CUDA_VISIBLE_DEVICES", slot.gpu);
-            return start;
-          },
-      .tell = [](const std::string& line) { print_message("{}\n", line); },
-      .fail_fast = work.fail_fast};
+  const WorkRules rules{.study = work.study,
+                        .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
+                        .start =
+                            [&](const Job& job, const Slot& slot) {
+                              // This very program, also where the file it came from has been replaced.
+                              RunningProgram::Start start{
+                                  .program = "/proc/self/exe",
+                                  .arguments = program_arguments(jobs, work, global, job),
+                                  .cores = slot.cores};
+                              if (!slot.gpu.empty() && takes_a_gpu(work.study / job.recipe))
+                                start.environment.emplace_back("CUDA_VISIBLE_DEVICES", slot.gpu);
+                              return start;
+                            },
+                        .tell = [](const std::string& line) { print_message("{}\n", line); },
+                        .fail_fast = work.fail_fast};
   WorkEnd end{};
   {
     const InterruptGuard interrupts;

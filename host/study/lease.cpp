@@ -85,7 +85,8 @@ struct Leases::Written {
 
   explicit Written(const std::string& text) {
     std::istringstream in(text);
-    whole = static_cast<bool>(in >> state >> grace >> beats >> token >> machine >> process >> start);
+    whole =
+        static_cast<bool>(in >> state >> grace >> beats >> token >> machine >> process >> start);
   }
   bool whole = false;  // it may just be being written
 };

@@ -24,8 +24,8 @@
 namespace gh::host {
 
 struct LeaseRules {
-  double grace = 60;    // seconds
-  std::string machine = {};  // who this is; empty: this machine, and its set of processes
+  double grace = 60;                   // seconds
+  std::string machine = {};            // who this is; empty: this machine, and its set of processes
   std::function<double()> clock = {};  // seconds; empty: the system's
 };
 

@@ -134,8 +134,7 @@ Outcome read_outcome(const fs::path& outcomes, const std::string& job) {
     const Json json = parse_json<Json>(text);
     Outcome outcome;
     outcome.forgiven = json.value("forgiven", int64_t{0});
-    for (const Json& attempt : json.at("attempts"))
-      outcome.attempts.push_back(attempt_in(attempt));
+    for (const Json& attempt : json.at("attempts")) outcome.attempts.push_back(attempt_in(attempt));
     return outcome;
   } catch (const nlohmann::json::exception& damage) {
     fail(ErrorCode::invalid_param, file.string(),

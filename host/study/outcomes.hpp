@@ -20,8 +20,8 @@ enum class Ending {
   done,                // 0
   evaluations_failed,  // 3: trained to the end
   interrupted,         // 75, or a signal that asks to stop; what is there is gone on with
-  hopeless,            // 64–66, 78: wrong arguments, data or recipe; another attempt would not help
-  failed,              // anything else
+  hopeless,  // 64–66, 78: wrong arguments, data or recipe; another attempt would not help
+  failed,    // anything else
 };
 Ending meaning_of(const ProcessEnd& end);
 

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 struct Position {
   ArmState state = ArmState::fresh;
   Outcome outcome;
-  int64_t epochs = 0;           // that lie in its directory
-  std::optional<double> pace;   // seconds an epoch, while it runs
-  std::optional<double> left;   // seconds
+  int64_t epochs = 0;          // that lie in its directory
+  std::optional<double> pace;  // seconds an epoch, while it runs
+  std::optional<double> left;  // seconds
   std::string failure;
 };
 
@@ -74,8 +74,7 @@ class Progress {
  public:
   Progress(const fs::path& study, const JobList& list, Leases* leases)
       : study_(study), list_(list), leases_(leases), positions_(list.jobs.size()) {
-    for (std::size_t i = 0; i < list_.jobs.size(); ++i)
-      first_.try_emplace(list_.jobs[i].id, i);
+    for (std::size_t i = 0; i < list_.jobs.size(); ++i) first_.try_emplace(list_.jobs[i].id, i);
     for (std::size_t i = 0; i < list_.jobs.size(); ++i) positions_[i] = locate(list_.jobs[i]);
     for (std::size_t i = 0; i < list_.jobs.size(); ++i) block(i);
     estimate();
@@ -228,8 +227,8 @@ StudySummary summarize(const fs::path& study, const JobList& jobs, Leases& lease
     if (job.until == 0)
       out.runs.push_back(run_of(study, job, at));
     else if (at.state == ArmState::failed)
-      out.problems.push_back(fmt::format("{}, which others begin with, failed: {}", job.directory,
-                                         at.failure));
+      out.problems.push_back(
+          fmt::format("{}, which others begin with, failed: {}", job.directory, at.failure));
   }
   const Progress::Total total = progress.total();
   out.epochs_done = total.epochs_done;

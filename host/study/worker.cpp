@@ -54,7 +54,8 @@ class Worker {
     fs::create_directories(leases_of(rules_.study));
     if (const std::string trouble = RunLock::trouble_in(leases_of(rules.study)); !trouble.empty())
       rules_.tell(fmt::format(
-          "the file system of {} cannot lock ({}): leases keep workers apart, but nothing keeps out "
+          "the file system of {} cannot lock ({}): leases keep workers apart, but nothing keeps "
+          "out "
           "a run started by hand, or a worker that was stopped (SIGSTOP) for {:.0f} s and goes on",
           rules.study.string(), trouble, leases_.grace()));
   }
@@ -77,7 +78,7 @@ class Worker {
     const Slot* slot;
     Outcome outcome;
     Clock::time_point begun;
-    std::unique_ptr<ChildProcess> child;
+    std::unique_ptr<RunningProgram> child;
     bool lost = false;
   };
   struct Hold {  // of a run directory that somebody else writes
@@ -162,7 +163,8 @@ class Worker {
 
   bool start_next() {
     for (const std::size_t i : board_.ready()) {
-      if (const auto hold = holds_.find(i); hold != holds_.end() && Clock::now() < hold->second.until)
+      if (const auto hold = holds_.find(i);
+          hold != holds_.end() && Clock::now() < hold->second.until)
         continue;
       const std::string& id = job_of(i).id;
       if (leases_.is_known(id)) {  // so that a lease is taken for what is left to do only
@@ -207,7 +209,7 @@ class Worker {
   void start(std::size_t index, Outcome outcome) {
     const Job& job = job_of(index);
     const Slot* slot = free_.back();
-    ChildProcess::Start how = rules_.start(job, *slot);
+    RunningProgram::Start how = rules_.start(job, *slot);
     const std::string log = "logs/" + fs::path(job.directory).filename().string() + ".log";
     how.log = rules_.study / log;
     std::error_code none;
@@ -219,7 +221,7 @@ class Worker {
                                 .log = log,
                                 .log_begin = none ? 0 : static_cast<int64_t>(size)});
     write_outcome(outcomes_of(rules_.study), job.id, outcome);
-    auto child = std::make_unique<ChildProcess>(how);
+    auto child = std::make_unique<RunningProgram>(how);
     free_.pop_back();
     board_.set_busy(index, true);
     running_.push_back({index, slot, std::move(outcome), Clock::now(), std::move(child)});
@@ -280,8 +282,7 @@ std::string name_of(const Job& job) {
   return job.seed.empty() ? job.label : fmt::format("{}, seed {}", job.label, job.seed);
 }
 
-std::vector<std::string> run_arguments(const JobList& jobs, const fs::path& study,
-                                       const Job& job) {
+std::vector<std::string> run_arguments(const JobList& jobs, const fs::path& study, const Job& job) {
   std::vector<std::string> out;
   for (const std::string& plugin : jobs.plugins) {
     out.push_back("--plugin");

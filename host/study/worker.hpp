@@ -2,9 +2,9 @@
 // study's directory, and shares it with any number of others (study/lease.hpp).
 #pragma once
 
-#include "study/child_process.hpp"
 #include "study/job_list.hpp"
 #include "study/lease.hpp"
+#include "study/running_program.hpp"
 #include "study/slots.hpp"
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct WorkRules {
   std::filesystem::path study;
   std::vector<Slot> slots;
   // How a job is run; the worker adds the log.
-  std::function<ChildProcess::Start(const Job&, const Slot&)> start;
+  std::function<RunningProgram::Start(const Job&, const Slot&)> start;
   std::function<void(const std::string&)> tell;  // one line on what happens
   LeaseRules lease = {};
   bool fail_fast = false;  // stop when one has failed

@@ -122,7 +122,8 @@ TEST_CASE("workers begin with different ones of equal jobs") {
   JobList list;
   for (int i = 0; i < 100; ++i) list.jobs.push_back(job(std::to_string(i), 1));
   std::set<std::size_t> first;
-  for (uint64_t seed = 0; seed < 20; ++seed) first.insert(JobBoard(list, dir.path(), seed).ready()[0]);
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    first.insert(JobBoard(list, dir.path(), seed).ready()[0]);
   CHECK(first.size() > 10);
 }
 

@@ -33,7 +33,8 @@ struct Shared {
 
   std::unique_ptr<Leases> machine(const std::string& name) {
     return std::make_unique<Leases>(
-        dir.path(), LeaseRules{.grace = kGrace, .machine = name, .clock = [this] { return now.load(); }});
+        dir.path(),
+        LeaseRules{.grace = kGrace, .machine = name, .clock = [this] { return now.load(); }});
   }
 };
 
@@ -102,8 +103,9 @@ TEST_CASE("silence counts from when it is first seen") {
 
 TEST_CASE("the grace period is that of the holder") {
   Shared shared;
-  Leases patient(shared.dir.path(),
-                 {.grace = 10 * kGrace, .machine = "p", .clock = [&] { return shared.now.load(); }});
+  Leases patient(shared.dir.path(), {.grace = 10 * kGrace, .machine = "p", .clock = [&] {
+                                       return shared.now.load();
+                                     }});
   REQUIRE(patient.take("job") == Taken::yes);
   const auto b = shared.machine("b");
   CHECK(b->take("job") == Taken::no);

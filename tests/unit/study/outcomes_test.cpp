@@ -17,11 +17,13 @@ Attempt vanished() { return {.started = "s"}; }
 
 TEST_CASE("exit codes and signals decide") {
   const std::pair<int, Ending> by_code[] = {
-      {0, Ending::done},      {3, Ending::evaluations_failed}, {75, Ending::interrupted},
-      {64, Ending::hopeless}, {65, Ending::hopeless},          {66, Ending::hopeless},
-      {78, Ending::hopeless}, {1, Ending::failed},             {2, Ending::failed},
-      {63, Ending::failed},   {67, Ending::failed},            {70, Ending::failed},
-      {74, Ending::failed},   {127, Ending::failed}};
+      {0, Ending::done},         {3, Ending::evaluations_failed},
+      {75, Ending::interrupted}, {64, Ending::hopeless},
+      {65, Ending::hopeless},    {66, Ending::hopeless},
+      {78, Ending::hopeless},    {1, Ending::failed},
+      {2, Ending::failed},       {63, Ending::failed},
+      {67, Ending::failed},      {70, Ending::failed},
+      {74, Ending::failed},      {127, Ending::failed}};
   for (const auto& [code, ending] : by_code) {
     CAPTURE(code);
     CHECK(meaning_of({.code = code}) == ending);
@@ -94,7 +96,8 @@ TEST_CASE("outcomes come back from their files") {
   CHECK(back.attempts[1].log_begin == 12);
   CHECK(back.attempts[2].started == "s");
   CHECK(back.attempts[2].ended.empty());
-  for (const char* damage : {"", "{", "[]", "{\"attempts\": 3}", "{\"attempts\": [{\"code\": []}]}"}) {
+  for (const char* damage :
+       {"", "{", "[]", "{\"attempts\": 3}", "{\"attempts\": [{\"code\": []}]}"}) {
     dir.write("outcomes/job.json", damage);
     CHECK_THROWS_WITH(read_outcome(dir / "outcomes", "job"), Catch::Contains("is damaged"));
   }

@@ -57,7 +57,7 @@ struct Study {
             .start =
                 [this](const Job& job, const Slot&) {
                   const auto index = static_cast<std::size_t>(&job - list.jobs.data());
-                  return ChildProcess::Start{
+                  return RunningProgram::Start{
                       .program = "/bin/sh",
                       .arguments = {"sh", "-c",
                                     "cd " + dir.path().string() + "; echo " + job.id +
@@ -132,8 +132,7 @@ TEST_CASE("one that fails is tried again after the others, and stops nobody") {
   CHECK(study.outcome("flaky").attempts.size() == 2);
 }
 
-const char* const kUntilStopped =
-    "trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done";
+const char* const kUntilStopped = "trap 'exit 75' TERM; touch ready; while :; do sleep 0.01; done";
 
 TEST_CASE("who is interrupted lets its children save, and the next goes on") {
   Study study;
@@ -231,12 +230,12 @@ TEST_CASE("a job is ghhost run, which goes on, stops and begins where the list s
   }
   list.jobs[0].until = 5;
   list.jobs[1].from = "t";
-  CHECK(run_arguments(list, "/s", list.jobs[0]) ==
-        Words{"--plugin", "/p/one.so", "run", "/s/recipes/t.toml", "--out", "/s/runs/t",
-              "--resume", "--until", "5"});
-  CHECK(run_arguments(list, "/s", list.jobs[1]) ==
-        Words{"--plugin", "/p/one.so", "run", "/s/recipes/a.toml", "--out", "/s/runs/a",
-              "--resume", "--fork", "/s/runs/t"});
+  CHECK(run_arguments(list, "/s", list.jobs[0]) == Words{"--plugin", "/p/one.so", "run",
+                                                         "/s/recipes/t.toml", "--out", "/s/runs/t",
+                                                         "--resume", "--until", "5"});
+  CHECK(run_arguments(list, "/s", list.jobs[1]) == Words{"--plugin", "/p/one.so", "run",
+                                                         "/s/recipes/a.toml", "--out", "/s/runs/a",
+                                                         "--resume", "--fork", "/s/runs/t"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "study/child_process.hpp"
+#include "study/running_program.hpp"
 
 #include "study/slots.hpp"
 
@@ -25,11 +25,11 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-ChildProcess::Start shell(const gh::test::TemporaryDirectory& dir, const std::string& script) {
+RunningProgram::Start shell(const gh::test::TemporaryDirectory& dir, const std::string& script) {
   return {.program = "/bin/sh", .arguments = {"sh", "-c", script}, .log = dir / "log"};
 }
 
-ProcessEnd end_of(ChildProcess& child) {
+ProcessEnd end_of(RunningProgram& child) {
   for (;;) {
     pollfd fd{.fd = child.end_fd(), .events = POLLIN, .revents = 0};
     ::poll(&fd, 1, fd.fd < 0 ? 5 : -1);
@@ -40,16 +40,17 @@ ProcessEnd end_of(ChildProcess& child) {
 TEST_CASE("a child says how it ended, and its output is added to the log") {
   const gh::test::TemporaryDirectory dir;
   dir.write("log", "before\n");
-  ChildProcess child(shell(dir, "echo out; echo error >&2; cat; exit 66"));
+  RunningProgram child(shell(dir, "echo out; echo error >&2; cat; exit 66"));
   CHECK(end_of(child).code == 66);
   CHECK(child.ended()->signal == 0);  // says so again
   CHECK(content(dir / "log") == "before\nout\nerror\n");
-  ChildProcess killed(shell(dir, "kill -SEGV $$"));
+  RunningProgram killed(shell(dir, "kill -SEGV $$"));
   CHECK(end_of(killed).signal == SIGSEGV);
-  ChildProcess missing({.program = dir / "none", .arguments = {"none"}, .log = dir / "log"});
+  RunningProgram missing({.program = dir / "none", .arguments = {"none"}, .log = dir / "log"});
   CHECK(end_of(missing).code == 127);
-  CHECK_THROWS_WITH(ChildProcess({.program = "/bin/true", .arguments = {"true"}, .log = dir / "a/b"}),
-                    Catch::Contains("a/b"));
+  CHECK_THROWS_WITH(
+      RunningProgram({.program = "/bin/true", .arguments = {"true"}, .log = dir / "a/b"}),
+      Catch::Contains("a/b"));
 }
 
 TEST_CASE("a child has the environment and the cores it is given") {
@@ -58,7 +59,7 @@ TEST_CASE("a child has the environment and the cores it is given") {
   auto start = shell(dir, "echo $GH_TEST_CHILD; nproc");
   start.environment = {{"GH_TEST_CHILD", "new"}};
   start.cores = {own_cores().front()};
-  ChildProcess child(start);
+  RunningProgram child(start);
   CHECK(end_of(child).code == 0);
   CHECK(content(dir / "log") == "new\n1\n");
 }
@@ -66,7 +67,7 @@ TEST_CASE("a child has the environment and the cores it is given") {
 TEST_CASE("signals reach a child, whatever this process does about them") {
   const gh::test::TemporaryDirectory dir;
   std::signal(SIGTERM, SIG_IGN);
-  ChildProcess child(shell(dir, "trap 'exit 75' TERM; echo ready; while :; do sleep 0.01; done"));
+  RunningProgram child(shell(dir, "trap 'exit 75' TERM; echo ready; while :; do sleep 0.01; done"));
   std::signal(SIGTERM, SIG_DFL);
   while (content(dir / "log").empty()) std::this_thread::yield();
   child.send(SIGTERM);
@@ -77,7 +78,7 @@ TEST_CASE("signals reach a child, whatever this process does about them") {
 TEST_CASE("a child ends with whoever holds it") {
   const gh::test::TemporaryDirectory dir;
   {
-    const ChildProcess child(shell(dir, "echo $$; exec sleep 1000"));
+    const RunningProgram child(shell(dir, "echo $$; exec sleep 1000"));
     while (content(dir / "log").empty()) std::this_thread::yield();
   }
   CHECK(::kill(std::stoi(content(dir / "log")), 0) != 0);

@@ -15,11 +15,11 @@
 
 namespace gh::host {
 
-class ChildProcess {
+class RunningProgram {
  public:
   struct Start {
     std::filesystem::path program;
-    std::vector<std::string> arguments;  // the first: its name
+    std::vector<std::string> arguments;                                 // the first: its name
     std::vector<std::pair<std::string, std::string>> environment = {};  // on top of the own
     std::vector<int> cores = {};     // it may run on; empty: those of this process
     std::filesystem::path log = {};  // what it prints is added; there is nothing for it to read
@@ -28,10 +28,10 @@ class ChildProcess {
   // In a process group of its own, so that a terminal's Ctrl-C reaches it through the worker only.
   // The thread that calls this has to live as long as the child: the system kills it with that.
   // Throws gh::Error (io).
-  explicit ChildProcess(const Start& start);
-  ~ChildProcess();  // kills it and waits
-  ChildProcess(const ChildProcess&) = delete;
-  ChildProcess& operator=(const ChildProcess&) = delete;
+  explicit RunningProgram(const Start& start);
+  ~RunningProgram();  // kills it and waits
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
 
   // How it ended, once it has. Does not wait.
   std::optional<ProcessEnd> ended();

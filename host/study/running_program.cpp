@@ -1,4 +1,4 @@
-#include "study/child_process.hpp"
+#include "study/running_program.hpp"
 
 #include "files/file_write.hpp"
 
@@ -23,8 +23,7 @@ namespace {
 constexpr int kNotStarted = 127;  // as shells say
 
 // An environment is "NAME=value" each.
-std::vector<std::string> with(
-    const std::vector<std::pair<std::string, std::string>>& changes) {
+std::vector<std::string> with(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> out;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -98,7 +97,7 @@ class NoSignals {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const Start& start) {
+RunningProgram::RunningProgram(const Start& start) {
   std::vector<std::string> arguments = start.arguments, environment = with(start.environment);
   const std::vector<char*> argument_list = pointers(arguments),
                            environment_list = pointers(environment);
@@ -123,14 +122,14 @@ ChildProcess::ChildProcess(const Start& start) {
   end_fd_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
 }
 
-ChildProcess::~ChildProcess() {
+RunningProgram::~RunningProgram() {
   if (end_) return;
   send(SIGKILL);
   while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-std::optional<ProcessEnd> ChildProcess::ended() {
+std::optional<ProcessEnd> RunningProgram::ended() {
   int status = 0;
   if (!end_ && ::waitpid(process_, &status, WNOHANG) == process_)
     end_ = WIFSIGNALED(status) ? ProcessEnd{.signal = WTERMSIG(status)}
@@ -138,7 +137,7 @@ std::optional<ProcessEnd> ChildProcess::ended() {
   return end_;
 }
 
-void ChildProcess::send(int signal) const {
+void RunningProgram::send(int signal) const {
   if (!end_) ::kill(process_, signal);
 }
 
