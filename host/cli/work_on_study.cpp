@@ -40,16 +40,26 @@ bool takes_a_gpu(const fs::path& recipe) {
   return device == "cuda" || device == "auto";
 }
 
-std::vector<std::string> program_arguments(JobList jobs, const StudyWork& work,
-                                           const GlobalOptions& global, const Job& job) {
+// The list with the plugins of this command, too.
+JobList with_plugins(JobList jobs, const GlobalOptions& global) {
   for (const std::string& plugin : global.plugins) {
     const std::string file = fs::absolute(plugin).string();
     if (std::find(jobs.plugins.begin(), jobs.plugins.end(), file) == jobs.plugins.end())
       jobs.plugins.push_back(file);
   }
-  std::vector<std::string> out = run_arguments(jobs, work.study, job);
-  out.insert(out.begin(), "ghhost");
-  return out;
+  return jobs;
+}
+
+// This very program, also where the file it came from has been replaced.
+RunningProgram::Start start_of(const JobList& jobs, const fs::path& study, const Job& job,
+                               const Slot& slot) {
+  RunningProgram::Start start{.program = "/proc/self/exe",
+                              .arguments = run_arguments(jobs, study, job),
+                              .cores = slot.cores};
+  start.arguments.insert(start.arguments.begin(), "ghhost");
+  if (!slot.gpu.empty() && takes_a_gpu(study / job.recipe))
+    start.environment.emplace_back("CUDA_VISIBLE_DEVICES", slot.gpu);
+  return start;
 }
 
 int exit_code_of(WorkEnd end, const StudySummary& study) {
@@ -71,30 +81,25 @@ fs::path study_directory(const fs::path& named) {
 
 int64_t slots_here(const JobList& jobs, const StudyWork& work) {
   if (work.slots > 0) return work.slots;
+  const int64_t gpus = cuda_devices();
+  if (gpus < 2) return 1;
   const bool on_gpus = std::any_of(jobs.jobs.begin(), jobs.jobs.end(), [&](const Job& job) {
     return takes_a_gpu(work.study / job.recipe);
   });
-  return on_gpus ? std::max<int64_t>(1, cuda_devices()) : 1;
+  return on_gpus ? gpus : 1;
 }
 
-int work_on_study(const JobList& jobs, const StudyWork& work, const GlobalOptions& global) {
+int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOptions& global) {
+  const JobList jobs = with_plugins(planned, global);
   const std::vector<std::string> gpus =
       gpu_names(cuda_devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
-  const WorkRules rules{.study = work.study,
-                        .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
-                        .start =
-                            [&](const Job& job, const Slot& slot) {
-                              // This very program, also where the file it came from has been replaced.
-                              RunningProgram::Start start{
-                                  .program = "/proc/self/exe",
-                                  .arguments = program_arguments(jobs, work, global, job),
-                                  .cores = slot.cores};
-                              if (!slot.gpu.empty() && takes_a_gpu(work.study / job.recipe))
-                                start.environment.emplace_back("CUDA_VISIBLE_DEVICES", slot.gpu);
-                              return start;
-                            },
-                        .tell = [](const std::string& line) { print_message("{}\n", line); },
-                        .fail_fast = work.fail_fast};
+  const WorkRules rules{
+      .study = work.study,
+      .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
+      .start = [&](const Job& job,
+                   const Slot& slot) { return start_of(jobs, work.study, job, slot); },
+      .tell = [](const std::string& line) { print_message("{}\n", line); },
+      .fail_fast = work.fail_fast};
   WorkEnd end{};
   {
     const InterruptGuard interrupts;

@@ -18,7 +18,7 @@ struct StudyWork {
 // Until nothing is left to do or somebody wants it to stop. Prints what happens, at the end what
 // failed and why. Returns the study's exit code: kOk, kEvaluationFailed where that is all that
 // failed, kInterrupted, kRunFailed.
-int work_on_study(const JobList& jobs, const StudyWork& work, const GlobalOptions& global);
+int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOptions& global);
 
 // So many runs at a time as `work` asks for on this machine.
 int64_t slots_here(const JobList& jobs, const StudyWork& work);

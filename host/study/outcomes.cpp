@@ -149,7 +149,7 @@ void write_outcome(const fs::path& outcomes, const std::string& job, const Outco
   Json json = {{"attempts", Json::array()}};
   for (const Attempt& attempt : outcome.attempts) json["attempts"].push_back(to_json(attempt));
   if (outcome.forgiven > 0) json["forgiven"] = outcome.forgiven;
-  write_file_atomically(file_of(outcomes, job), json_text(json, 1) + "\n", Durability::renamed);
+  write_file_atomically(file_of(outcomes, job), json_text(json, 1) + "\n");
 }
 
 std::string last_complaint(const fs::path& log, int64_t begin) {
