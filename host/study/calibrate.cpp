@@ -2,7 +2,7 @@
 
 #include "files/file_write.hpp"
 #include "recipe/toml.hpp"
-#include "study/child_process.hpp"
+#include "study/running_program.hpp"
 #include "study/outcomes.hpp"
 #include "text/json.hpp"
 
@@ -101,7 +101,7 @@ class TrialRun {
   }
 
  private:
-  ChildProcess::Start start(const fs::path& directory,
+  RunningProgram::Start start(const fs::path& directory,
                             const std::vector<std::string>& overrides) const {
     std::vector<std::string> arguments = {trial_.program.string()};
     for (const std::string& plugin : trial_.plugins)
@@ -111,14 +111,12 @@ class TrialRun {
     arguments.insert(arguments.end(), {"--out", run_.string()});
     return {.program = trial_.program,
             .arguments = std::move(arguments),
-            .environment = {},
-            .cores = {},
             .log = directory / "log"};
   }
 
   const Trial& trial_;
   fs::path run_;
-  ChildProcess child_;
+  RunningProgram child_;
 };
 
 // From the one that shows most of what training takes.

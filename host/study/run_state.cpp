@@ -22,9 +22,8 @@ double age_of(const std::string& time) {
   return std::difftime(std::time(nullptr), ::timegm(&parts));
 }
 
-ArmState by_status(const std::string& state, const std::string& updated,
-                   const std::string& message) {
-  if (state == "finished") return message.empty() ? ArmState::done : ArmState::failed;
+ArmState by_status(const std::string& state, const std::string& updated) {
+  if (state == "finished") return ArmState::done;
   if (state == "failed") return ArmState::failed;
   if (state == "running" && age_of(updated) < kSilence) return ArmState::running;
   return ArmState::resumable;
@@ -34,7 +33,7 @@ ArmState by_status(const std::string& state, const std::string& updated,
 
 RunState state_of(const fs::path& study, const Job& job, int64_t retries) {
   RunState out;
-  const Outcome outcome = read_outcome(study / "outcomes", job.id);
+  const Outcome outcome = read_outcome(outcomes_of(study), job.id);
   std::ifstream in(study / job.directory / "status.json", std::ios::binary);
   const auto status =
       in ? parse_json_or_discard(std::string(std::istreambuf_iterator<char>(in), {}))
@@ -42,12 +41,13 @@ RunState state_of(const fs::path& study, const Job& job, int64_t retries) {
   if (status.is_object()) {
     out.epochs = status.value("epoch", int64_t{0});
     out.why = status.value("message", "");
-    out.state = by_status(status.value("state", ""), status.value("updated", ""), out.why);
+    out.state = by_status(status.value("state", ""), status.value("updated", ""));
   }
   switch (judge(outcome, retries)) {
     case Verdict::done:
-      return {.state = ArmState::done, .why = "", .epochs = out.epochs};
     case Verdict::evaluations_failed:
+      out.state = ArmState::done;
+      return out;
     case Verdict::failed:
       out.state = ArmState::failed;
       if (!outcome.attempts.back().why.empty()) out.why = outcome.attempts.back().why;

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Studies that are worked on: by one or several, interrupted, killed, and with runs that fail."""
+import collections
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from ghhost_case import GHHOST, SOURCE
+from test_resume import ResumeCase
+
+TINY = ["train.epochs=3", "~eval", "train.batch=16", "data.per_class=20", "loader.threads=1", "checkpoint.every=1"]
+ZOO = GHHOST.resolve().parents[1] / "tests/zoo/plugins"
+ALONE = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+class StudyCase(ResumeCase):
+    """Studies are planned here by hand: these tests are about what comes after that."""
+
+    def setUp(self):
+        super().setUp()
+        self.study = self.dir / "study"
+        (self.study / "recipes").mkdir(parents=True)
+        self.jobs = []
+
+    def resolved(self, *overrides):
+        return self.ghhost("check", SOURCE / "recipes/toy/simclr.toml", "--resolved", *TINY, *overrides, env=ALONE).stdout
+
+    def add(self, name, recipe, **job):
+        (self.study / f"recipes/{name}.toml").write_text(recipe)
+        self.jobs.append({"id": name, "label": name, "recipe": f"recipes/{name}.toml", "directory": f"runs/{name}", "epochs": 3,
+                          "seconds": 1.0, **job})
+
+    def add_arms(self, count, *overrides):
+        recipe = self.resolved(*overrides)
+        self.assertIn("\nseed = 0\n", recipe)
+        for seed in range(count):
+            self.add(f"arm-{seed}", recipe.replace("\nseed = 0\n", f"\nseed = {seed}\n", 1), label="arm", seed=str(seed))
+
+    def planned(self, **heading):
+        (self.study / "jobs.json").write_text(json.dumps(
+            {"format": 1, "name": "tiny", "file": str(self.dir / "study.toml"), "retries": 1, **heading, "jobs": self.jobs}))
+
+    def worker(self, *command):
+        return subprocess.Popen([GHHOST, *map(str, command or ["study", "work", self.study])], cwd=self.dir, env=ALONE,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def ended(self, process, expect=0):
+        output = process.communicate(timeout=600)[0]
+        self.assertEqual(process.returncode, expect, output)
+        return output
+
+    def outcomes(self):
+        """Job → its attempts."""
+        return {file.stem: json.loads(file.read_text())["attempts"] for file in (self.study / "outcomes").glob("*.json")}
+
+    def state(self):
+        return json.loads(self.ghhost("study", "status", self.study, "--json").stdout)
+
+    def done(self):
+        """How many ended well. Files of outcomes are replaced while this looks at them."""
+        return sum('"code": 0' in file.read_text() for file in (self.study / "outcomes").glob("*.json"))
+
+    def until(self, happened, *processes):
+        end = time.monotonic() + 600
+        while not happened():
+            self.assertLess(time.monotonic(), end)
+            for process in processes:
+                self.assertIsNone(process.poll(), "ended before it could be stopped")
+            time.sleep(0.005)
+
+    def assert_as_separate_runs(self, names):
+        for name in names:
+            self.ghhost("run", self.study / f"recipes/{name}.toml", "--out", self.dir / name, env=ALONE)
+            self.assert_same_run(self.dir / name, self.study / "runs" / name)
+
+    def assert_every_arm_once(self, kills=0):
+        """Trained to its end once, and never by two at a time, which its run directory would have refused."""
+        outcomes = self.outcomes()
+        self.assertEqual(sorted(outcomes), sorted(job["id"] for job in self.jobs))
+        cut_off = 0
+        for name, attempts in outcomes.items():
+            codes = collections.Counter(attempt.get("code", attempt.get("signal", "cut off")) for attempt in attempts)
+            self.assertEqual(codes[0], 1, (name, attempts))
+            self.assertLessEqual(set(codes), {0, "cut off"}, (name, attempts))
+            cut_off += codes["cut off"]
+            log = (self.study / f"logs/{name}.log").read_text()
+            self.assertNotIn("another process", log)
+            self.assertEqual(len((self.study / f"runs/{name}/metrics.jsonl").read_text().splitlines()), 3)
+            if kills == 0:
+                self.assertEqual(len(re.findall("epoch 3/3", log)), 1, log)
+        self.assertLessEqual(cut_off, kills)
+
+
+class Workers(StudyCase):
+    def test_two_workers_share_the_arms(self):
+        self.add_arms(10)
+        self.planned()
+        workers = [self.worker(), self.worker()]
+        for worker in workers:
+            self.ended(worker)
+        self.assert_every_arm_once()
+        by = collections.Counter(attempts[0]["process"] for attempts in self.outcomes().values())
+        self.assertEqual(set(by), {worker.pid for worker in workers}, by)
+        self.assert_as_separate_runs(["arm-0", "arm-9"])
+        # Nothing is left to do, and nothing is done.
+        before = {file: file.stat().st_mtime_ns for file in self.study.rglob("*")}
+        self.ended(self.worker())
+        self.assertEqual({file: file.stat().st_mtime_ns for file in self.study.rglob("*")}, before)
+
+    def kill_workers(self, arms, kills, seed):
+        chance = random.Random(seed)
+        self.add_arms(arms)
+        self.planned()
+        workers = [self.worker(), self.worker()]
+        for kill in range(kills):
+            mark = kill * (arms - 4) // kills
+            self.until(lambda: self.done() >= mark)
+            time.sleep(chance.uniform(0, 0.4))  # anywhere in an arm
+            worker = workers.pop(chance.randrange(2))
+            worker.kill()
+            worker.communicate()
+            workers.append(self.worker())
+        for worker in workers:
+            self.ended(worker)
+        self.assert_every_arm_once(kills)
+        self.assertEqual(self.state()["states"]["done"], arms)
+        self.assert_as_separate_runs(chance.sample([job["id"] for job in self.jobs], min(arms, 5)))
+
+    def test_workers_that_are_killed_lose_nothing(self):
+        self.kill_workers(arms=10, kills=4, seed=1)
+
+    @unittest.skipUnless(os.environ.get("GH_SLOW"), "GH_SLOW=1 runs two hundred arms")
+    def test_two_hundred_arms_while_workers_are_killed_twenty_times(self):
+        self.kill_workers(arms=200, kills=20, seed=2)
+
+    def test_a_killed_worker_leaves_no_run_going(self):
+        self.add_arms(1, "train.epochs=100000")
+        self.planned()
+        worker = self.worker()
+        status = self.study / "runs/arm-0/status.json"
+        self.until(lambda: status.exists() and (self.study / "runs/arm-0/metrics.jsonl").stat().st_size, worker)
+        run = json.loads(status.read_text())["pid"]
+        self.assertNotEqual(run, worker.pid)
+        os.kill(run, 0)
+        worker.kill()
+        worker.communicate()
+
+        def is_gone():
+            try:
+                return "\nState:\tZ" in open(f"/proc/{run}/status").read()
+            except OSError:
+                return True
+        self.until(is_gone)
+        self.assertEqual(self.state()["states"]["resumable"], 1)
+
+
+class Interrupted(StudyCase):
+    def test_a_study_that_is_stopped_goes_on_to_the_same_bytes(self):
+        self.add_arms(3, "train.epochs=40")
+        for job in self.jobs:
+            job["epochs"] = 40
+        self.planned()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            study = self.worker("study", self.study, "--jobs", 2)
+            metrics = [self.study / f"runs/{job['id']}/metrics.jsonl" for job in self.jobs]
+            lines = lambda: sum(len(file.read_text().splitlines()) for file in metrics if file.exists())
+            mark = lines() + 8
+            self.until(lambda: lines() >= mark, study)
+            study.send_signal(number)
+            if number == signal.SIGKILL:
+                study.communicate()
+            else:
+                self.assertIn(f"Go on with: ghhost study {self.study}", self.ended(study, 75))
+                # Everything was saved: each run that had begun was stopped at its last step.
+                for attempts in self.outcomes().values():
+                    self.assertIn(attempts[-1].get("code"), (0, 75))
+        self.ended(self.worker("study", self.study, "--jobs", 2))
+        self.assertEqual(self.state()["states"], {"done": 3, "running": 0, "resumable": 0, "new": 0, "failed": 0})
+        self.assert_as_separate_runs([job["id"] for job in self.jobs])
+
+    def test_a_second_signal_leaves_at_once(self):
+        self.add_arms(1, "train.epochs=100000")
+        self.planned()
+        # A run that does not listen: it is stopped itself.
+        study = self.worker("study", "run", self.study)
+        status = self.study / "runs/arm-0/status.json"
+        self.until(lambda: status.exists() and (self.study / "runs/arm-0/metrics.jsonl").stat().st_size, study)
+        run = json.loads(status.read_text())["pid"]
+        os.kill(run, signal.SIGSTOP)
+        study.send_signal(signal.SIGTERM)
+        time.sleep(0.7)  # what comes within half a second is the same wish
+        self.assertIsNone(study.poll())
+        study.send_signal(signal.SIGTERM)
+        self.ended(study, 75)
+
+
+class Failed(StudyCase):
+    def test_what_fails_is_told_and_stops_nobody(self):
+        self.add_arms(2)
+        self.add("no-data", self.resolved().replace('id = "toy2d"', 'id = "toy2d"\nno_such_key = 1'))
+        self.add("flaky", self.resolved())
+        self.jobs[-1]["recipe"] = "recipes/later.toml"
+        self.planned(retries=0)
+        done = self.ended(self.worker("study", self.study), 1)
+        self.assertIn("Failed:\n", done)
+        self.assertRegex(done, r"no-data: exit code 78: .*no_such_key.*\(log: logs/no-data\.log\)")
+        self.assertRegex(done, r"flaky: exit code 66: .*later\.toml")
+        self.assertEqual(self.state()["states"], {"done": 2, "running": 0, "resumable": 0, "new": 0, "failed": 2})
+        self.assertEqual(self.ghhost("study", "status", self.study).stdout.count("exit code"), 2)
+        # It stays so, until somebody who mended it asks.
+        os.rename(self.study / "recipes/flaky.toml", self.study / "recipes/later.toml")
+        self.ended(self.worker("study", self.study), 1)
+        self.assertEqual(len(self.outcomes()["flaky"]), 1)
+        self.assertIn("no-data", self.ended(self.worker("study", self.study, "--retry-failed"), 1))
+        self.assertEqual(self.outcomes()["flaky"][-1]["code"], 0)
+        self.assertEqual({name: len(attempts) for name, attempts in self.outcomes().items()},
+                         {"arm-0": 1, "arm-1": 1, "no-data": 2, "flaky": 2})
+
+    def test_fail_fast_stops_the_others_and_saves_them(self):
+        self.add_arms(1, "train.epochs=100000")
+        self.jobs[0]["seconds"] = 2.0
+        self.add("bad", "no recipe")
+        self.planned()
+        done = self.ended(self.worker("study", self.study, "--jobs", 2, "--fail-fast"), 1)
+        self.assertIn("bad: exit code 78", done)
+        self.assertIn(self.state()["states"]["resumable"] + self.state()["states"]["new"], (1,))
+
+    def test_exit_codes_of_runs_with_plugins_that_leave_or_fail(self):
+        with_zoo = ["--plugin", ZOO]
+        base = [SOURCE / "recipes/toy/simclr.toml", "--resolved", *TINY]
+        leaving = self.ghhost(*with_zoo, "check", *base, 'method={id="zoo_leaver", projector="none", how="exit", after=2}').stdout
+        failing = self.ghhost(*with_zoo, "check", *base, 'eval=[{id="zoo_failing", when=["end"]}]').stdout
+        self.add("trained", failing)
+        self.planned(plugins=[str(ZOO)])
+        done = self.ended(self.worker(), 3)
+        self.assertRegex(done, r"Trained, but an evaluation failed:\n  trained: exit code 3: .*a tantrum")
+        self.assertEqual(self.state()["states"]["done"], 1)
+        self.add("leaves", leaving)
+        self.planned(plugins=[str(ZOO)], retries=2)
+        self.assertRegex(self.ended(self.worker(), 1), r"\n  leaves: exit code 70: a plugin or library called exit\(0\)")
+        self.assertEqual([attempt["code"] for attempt in self.outcomes()["leaves"]], [70, 70, 70])
+        self.assertEqual(len(self.outcomes()["trained"]), 1)
+
+
+class Asked(StudyCase):
+    def test_days_of_work_are_not_begun_without_a_yes(self):
+        self.add_arms(1)
+        self.jobs[0]["seconds"] = 3 * 86400.0
+        self.planned()
+        told = subprocess.run([GHHOST, "study", self.study], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        self.assertEqual(told.returncode, 64)
+        self.assertRegex(told.stderr, r"72 h.*--yes")
+        self.assertFalse((self.study / "outcomes").exists())
+        self.ended(self.worker("study", self.study, "--yes"))
+        # Three slots would have taken a day at most, had there been three runs.
+
+    def test_what_is_no_study_is_refused(self):
+        self.assertIn("jobs.json", self.ghhost("study", "work", self.study, expect=66).stderr)
+        self.assertIn("study plan", self.ghhost("study", self.dir / "none", expect=66).stderr)
+        self.ghhost("study", "status", expect=64)
+        self.assertIn("--retry-failed", self.ghhost("study", "run", "--help").stdout)
+        self.assertIn("ghhost study STUDY", self.ghhost("study", "--help").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
