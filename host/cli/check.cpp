@@ -37,8 +37,9 @@ class Check final : public Command {
 
   void declare(Options& options) override {
     options.required("FILE", file_, "Recipe or study");
-    options.rest("OVERRIDE", overrides_,
-                 "Changes to a recipe: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
+    options.rest(
+        "OVERRIDE", overrides_,
+        "Changes to a recipe: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML");
     options.text("--scale", "SCALE", scale_, kScaleHelp);
     options.flag("--json", json_, "Print the outcome as JSON");
     options.flag("--resolved", resolved_, "Print the recipe with every default");

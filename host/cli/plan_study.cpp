@@ -81,6 +81,18 @@ void calibrate(const PlanRequest& request, StudyPlan& plan, Costs& costs) {
 
 }  // namespace
 
+void declare_planning(Options& options, StudyToPlan& wanted) {
+  options.text("--out", "DIR", wanted.out, "Directory of the study; default: studies/<name>");
+  options.text(
+      "--scale", "SCALE", wanted.scale,
+      "Shrink every arm in proportion: \"small\", a [scale.NAME] of the study, or a part of "
+      "the epochs such as 0.1");
+  options.flag("--strict-builds", wanted.strict_builds,
+               "A plugin that was compiled again is another one: its runs are new");
+  options.flag("--no-calibration", wanted.no_calibration,
+               "Start no run to see how fast this machine is");
+}
+
 std::optional<PlannedStudy> plan_study(const StudyToPlan& wanted, const GlobalOptions& global) {
   Registry registry(default_search_path(global.plugins));
   Diagnostics diagnostics;
@@ -103,7 +115,7 @@ std::optional<PlannedStudy> plan_study(const StudyToPlan& wanted, const GlobalOp
   data.save();
   Costs costs(directory / "costs.json");
   estimate(out.plan, directory, costs);
-  if (wanted.calibrate) calibrate(request, out.plan, costs);
+  if (!wanted.no_calibration) calibrate(request, out.plan, costs);
   write_plan(request, out.plan);
   return out;
 }

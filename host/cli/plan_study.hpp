@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "study/plan.hpp"
+#include "study/study_plan.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -13,8 +13,11 @@ namespace gh::host {
 struct StudyToPlan {
   std::string file, out, scale;  // as typed; empty: the default, none
   bool strict_builds = false;
-  bool calibrate = true;
+  bool no_calibration = false;
 };
+
+// Every option but the file.
+void declare_planning(Options& options, StudyToPlan& wanted);
 
 struct PlannedStudy {
   std::filesystem::path directory;  // absolute; workers need nothing else

@@ -116,8 +116,10 @@ std::string table_text(const StudyPlan& plan) {
   std::string out;
   for (std::size_t l = 0; l < lines.size(); ++l) {
     std::string text = " ";
-    for (std::size_t c = 0; c < lines[l].size(); ++c)
-      text += " " + padded(lines[l][c], widths[c] + 1);
+    for (std::size_t c = 0; c < lines[l].size(); ++c) {
+      text += ' ';
+      text += padded(lines[l][c], widths[c] + 1);
+    }
     out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
     if (l == 0) continue;
     for (const std::string& remark : remarks(plan, groups[l - 1]))

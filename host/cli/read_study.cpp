@@ -28,10 +28,9 @@ LoadedStudy load_study(const std::string& file, const std::string& scale, Regist
   LoadedStudy study{.file = read_study(file, out), .scale = {}, .rows = {}, .seeds = {}};
   if (out.has_errors()) return study;
   if (!scale.empty()) study.scale = find_scale(scale, study.file.scales);
-  study.rows = expand(study.file, registry, study.scale ? &*study.scale : nullptr, out,
-                      [&](const Recipe& recipe, Diagnostics& found) {
-                        check_row(recipe, registry, found);
-                      });
+  study.rows =
+      expand(study.file, registry, study.scale ? &*study.scale : nullptr, out,
+             [&](const Recipe& recipe, Diagnostics& found) { check_row(recipe, registry, found); });
   study.seeds = seeds_of(study.file, study.rows);
   return study;
 }

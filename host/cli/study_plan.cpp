@@ -25,20 +25,11 @@ class StudyPlanCommand final : public Command {
 
   void declare(Options& options) override {
     options.required("STUDY", wanted_.file, "Study file");
-    options.text("--out", "DIR", wanted_.out, "Directory of the study; default: studies/<name>");
-    options.text(
-        "--scale", "SCALE", wanted_.scale,
-        "Shrink every arm in proportion: \"small\", a [scale.NAME] of the study, or a part "
-        "of the epochs such as 0.1");
-    options.flag("--strict-builds", wanted_.strict_builds,
-                 "A plugin that was compiled again is another one: its runs are new");
-    options.flag("--no-calibration", no_calibration_,
-                 "Start no run to see how fast this machine is");
+    declare_planning(options, wanted_);
     options.flag("--json", json_, "Print the plan as JSON");
   }
 
   int run(const GlobalOptions& global) override {
-    wanted_.calibrate = !no_calibration_;
     const std::optional<PlannedStudy> study = plan_study(wanted_, global);
     if (!study) return kBadRecipe;
     if (json_)
@@ -50,7 +41,7 @@ class StudyPlanCommand final : public Command {
 
  private:
   StudyToPlan wanted_;
-  bool no_calibration_ = false, json_ = false;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include "files/file_write.hpp"
 #include "recipe/toml.hpp"
-#include "study/running_program.hpp"
 #include "study/outcomes.hpp"
+#include "study/running_program.hpp"
 #include "text/json.hpp"
 
 #include <fmt/format.h>
@@ -102,16 +102,14 @@ class TrialRun {
 
  private:
   RunningProgram::Start start(const fs::path& directory,
-                            const std::vector<std::string>& overrides) const {
+                              const std::vector<std::string>& overrides) const {
     std::vector<std::string> arguments = {trial_.program.string()};
     for (const std::string& plugin : trial_.plugins)
       arguments.insert(arguments.end(), {"--plugin", plugin});
     arguments.insert(arguments.end(), {"run", (directory / "recipe.toml").string()});
     arguments.insert(arguments.end(), overrides.begin(), overrides.end());
     arguments.insert(arguments.end(), {"--out", run_.string()});
-    return {.program = trial_.program,
-            .arguments = std::move(arguments),
-            .log = directory / "log"};
+    return {.program = trial_.program, .arguments = std::move(arguments), .log = directory / "log"};
   }
 
   const Trial& trial_;

@@ -75,7 +75,8 @@ double seconds_of(const Cost& cost, int64_t epochs, bool to_the_end) {
 
 Costs::Costs(fs::path file) : file_(std::move(file)) {
   std::ifstream in(file_, std::ios::binary);
-  const Json json = parse_json_or_discard<Json>(std::string(std::istreambuf_iterator<char>(in), {}));
+  const Json json =
+      parse_json_or_discard<Json>(std::string(std::istreambuf_iterator<char>(in), {}));
   if (!json.is_object()) return;
   for (const auto& [key, value] : json.items())
     if (value.is_object())

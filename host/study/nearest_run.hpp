@@ -1,7 +1,7 @@
 // What makes a run new: the run of the study that is most like it, and what the two have otherwise.
 #pragma once
 
-#include "study/plan.hpp"
+#include "study/study_plan.hpp"
 
 namespace gh::host {
 

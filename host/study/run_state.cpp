@@ -1,6 +1,7 @@
 #include "study/run_state.hpp"
 
 #include "study/outcomes.hpp"
+#include "study/worker.hpp"
 #include "text/json.hpp"
 
 #include <chrono>

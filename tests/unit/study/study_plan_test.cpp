@@ -1,4 +1,4 @@
-#include "study/plan.hpp"
+#include "study/study_plan.hpp"
 
 #include "study_fixture.hpp"
 

@@ -1,4 +1,4 @@
-#include "study/plan.hpp"
+#include "study/study_plan.hpp"
 
 #include "files/file_write.hpp"
 #include "recipe/difference.hpp"
