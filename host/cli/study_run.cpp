@@ -1,17 +1,20 @@
 // ghhost study STUDY.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/plan_study.hpp"
+#include "cli/plan_text.hpp"
 #include "cli/work_on_study.hpp"
 #include "report/format.hpp"
 #include "run/standard_streams.hpp"
 #include "study/progress.hpp"
 #include "study/worker.hpp"
 
-#include "gh/error.hpp"
-
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
+#include <optional>
+#include <string>
 
 namespace gh::host {
 namespace {
@@ -35,16 +38,26 @@ class StudyRun final : public Command {
              "signal, everything saved."}) {}
 
   void declare(Options& options) override {
-    options.required("STUDY", study_, "Study file, or the directory of a planned study");
+    options.required("STUDY", wanted_.file, "Study file, or the directory of a planned study");
     options.number("--jobs", 0, 4096, work_.slots,
                    "Runs at a time, which share the cores; 0: one, or one a GPU");
     options.flag("--yes", yes_, "Begin days of work without asking");
     options.flag("--fail-fast", work_.fail_fast, "Stop all runs when one has failed");
     options.flag("--retry-failed", retry_failed_, "Try again what failed for good before");
+    options.text("--out", "DIR", wanted_.out, "As `ghhost study plan` has it");
+    options.text("--scale", "SCALE", wanted_.scale, "As `ghhost study plan` has it");
+    options.flag("--strict-builds", wanted_.strict_builds, "As `ghhost study plan` has it");
   }
 
   int run(const GlobalOptions& global) override {
-    work_.study = planned();
+    if (fs::is_directory(wanted_.file)) {  // as it was planned
+      work_.study = study_directory(wanted_.file);
+    } else {
+      const std::optional<PlannedStudy> planned = plan_study(wanted_, global);
+      if (!planned) return kBadRecipe;
+      print_message("{}", plan_text(*planned));
+      work_.study = planned->directory;
+    }
     const JobList jobs = read_jobs(work_.study);
     if (retry_failed_)
       print_message("{} of the runs that failed are tried again\n",
@@ -54,12 +67,6 @@ class StudyRun final : public Command {
   }
 
  private:
-  fs::path planned() const {
-    require(fs::is_directory(study_), ErrorCode::missing_data, study_,
-            " is no directory of a planned study; `ghhost study plan` makes one");
-    return study_directory(study_);
-  }
-
   bool agreed(const JobList& jobs) const {
     const std::optional<double> seconds = seconds_of_work(work_.study, jobs);
     const double expected = seconds.value_or(0) / static_cast<double>(slots_here(jobs, work_));
@@ -75,7 +82,7 @@ class StudyRun final : public Command {
     return answer == "y" || answer == "Y" || answer == "yes";
   }
 
-  std::string study_;
+  StudyToPlan wanted_;
   StudyWork work_;
   bool yes_ = false, retry_failed_ = false;
 };

@@ -74,7 +74,7 @@ class StudyStatus final : public Command {
     if (watch_ && !json_ && ::isatty(STDOUT_FILENO) == 1) return watch(study, jobs, leases);
     const StudySummary summary = summarize(study, jobs, leases);
     if (json_)
-      print_result("{}\n", json_text(study_json(summary), 2));
+      print_result("{}\n", json_text(status_json(summary), 2));
     else
       print_result("{}", study_text(summary));
     return kOk;

@@ -86,7 +86,7 @@ std::string study_text(const StudySummary& study, std::size_t most) {
   return out;
 }
 
-nlohmann::ordered_json study_json(const StudySummary& study) {
+nlohmann::ordered_json status_json(const StudySummary& study) {
   nlohmann::ordered_json states;
   for (const ArmState state : kStates)
     states[std::string(arm_state_name(state))] = count_state(study, state);

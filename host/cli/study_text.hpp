@@ -14,6 +14,6 @@ namespace gh::host {
 // each list no more than `most` lines.
 std::string study_text(const StudySummary& study, std::size_t most = 20);
 
-nlohmann::ordered_json study_json(const StudySummary& study);
+nlohmann::ordered_json status_json(const StudySummary& study);
 
 }  // namespace gh::host

@@ -52,7 +52,7 @@ JobList with_plugins(JobList jobs, const GlobalOptions& global) {
 
 // This very program, also where the file it came from has been replaced.
 RunningProgram::Start start_of(const JobList& jobs, const fs::path& study, const Job& job,
-                               const Slot& slot) {
+                               const RunSlot& slot) {
   RunningProgram::Start start{.program = "/proc/self/exe",
                               .arguments = run_arguments(jobs, study, job),
                               .cores = slot.cores};
@@ -97,7 +97,7 @@ int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOpt
       .study = work.study,
       .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
       .start = [&](const Job& job,
-                   const Slot& slot) { return start_of(jobs, work.study, job, slot); },
+                   const RunSlot& slot) { return start_of(jobs, work.study, job, slot); },
       .tell = [](const std::string& line) { print_message("{}\n", line); },
       .fail_fast = work.fail_fast};
   WorkEnd end{};

@@ -7,9 +7,9 @@
 
 namespace gh::host {
 
-std::vector<Slot> make_slots(int64_t count, const std::vector<int>& cores,
-                             const std::vector<std::string>& gpus) {
-  std::vector<Slot> slots(static_cast<std::size_t>(std::max<int64_t>(1, count)));
+std::vector<RunSlot> make_slots(int64_t count, const std::vector<int>& cores,
+                                const std::vector<std::string>& gpus) {
+  std::vector<RunSlot> slots(static_cast<std::size_t>(std::max<int64_t>(1, count)));
   const std::size_t each = std::max<std::size_t>(1, cores.size() / slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots.size() > 1 && !cores.empty())

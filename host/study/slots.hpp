@@ -7,15 +7,15 @@
 
 namespace gh::host {
 
-struct Slot {
+struct RunSlot {
   std::vector<int> cores;  // empty: all this process may use
   std::string gpu;         // as CUDA_VISIBLE_DEVICES has it; empty: whichever a run asks for
 };
 
 // `count` slots share `cores`. Each gets as many as the others, as numbers depend on how many
 // threads compute them; where there are fewer cores than slots, several share one. GPUs go round.
-std::vector<Slot> make_slots(int64_t count, const std::vector<int>& cores,
-                             const std::vector<std::string>& gpus);
+std::vector<RunSlot> make_slots(int64_t count, const std::vector<int>& cores,
+                                const std::vector<std::string>& gpus);
 
 // Those this process may run on.
 std::vector<int> own_cores();

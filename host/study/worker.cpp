@@ -49,7 +49,7 @@ class Worker {
         leases_(leases_of(rules.study), rules.lease),
         heart_(leases_),
         board_(jobs, outcomes_of(rules.study), random_()) {
-    for (const Slot& slot : rules.slots) free_.push_back(&slot);
+    for (const RunSlot& slot : rules.slots) free_.push_back(&slot);
     fs::create_directories(rules_.study / "logs");
     fs::create_directories(leases_of(rules_.study));
     if (const std::string trouble = RunLock::trouble_in(leases_of(rules.study)); !trouble.empty())
@@ -75,7 +75,7 @@ class Worker {
  private:
   struct Running {
     std::size_t job;
-    const Slot* slot;
+    const RunSlot* slot;
     Outcome outcome;
     Clock::time_point begun;
     std::unique_ptr<RunningProgram> child;
@@ -208,7 +208,7 @@ class Worker {
 
   void start(std::size_t index, Outcome outcome) {
     const Job& job = job_of(index);
-    const Slot* slot = free_.back();
+    const RunSlot* slot = free_.back();
     RunningProgram::Start how = rules_.start(job, *slot);
     const std::string log = "logs/" + fs::path(job.directory).filename().string() + ".log";
     how.log = rules_.study / log;
@@ -247,7 +247,7 @@ class Worker {
   Leases leases_;
   LeaseHeart heart_;
   JobBoard board_;
-  std::vector<const Slot*> free_;
+  std::vector<const RunSlot*> free_;
   std::vector<Running> running_;
   std::map<std::size_t, Hold> holds_;
   Clock::time_point next_scan_{};

@@ -17,9 +17,9 @@ namespace gh::host {
 
 struct WorkRules {
   std::filesystem::path study;
-  std::vector<Slot> slots;
+  std::vector<RunSlot> slots;
   // How a job is run; the worker adds the log.
-  std::function<RunningProgram::Start(const Job&, const Slot&)> start;
+  std::function<RunningProgram::Start(const Job&, const RunSlot&)> start;
   std::function<void(const std::string&)> tell;  // one line on what happens
   LeaseRules lease = {};
   bool fail_fast = false;  // stop when one has failed

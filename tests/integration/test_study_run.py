@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import pathlib
 import random
 import re
 import signal
@@ -152,7 +153,7 @@ class Workers(StudyCase):
 
         def is_gone():
             try:
-                return "\nState:\tZ" in open(f"/proc/{run}/status").read()
+                return "\nState:\tZ" in pathlib.Path(f"/proc/{run}/status").read_text()
             except OSError:
                 return True
         self.until(is_gone)
@@ -203,15 +204,18 @@ class Failed(StudyCase):
     def test_what_fails_is_told_and_stops_nobody(self):
         self.add_arms(2)
         self.add("no-data", self.resolved().replace('id = "toy2d"', 'id = "toy2d"\nno_such_key = 1'))
+        no_files = 'data={{id="cifar", root="{}", longtail={{law="exp", ratio=2}}}}'
+        self.add("no-files", self.resolved(no_files.format(self.dir / "nowhere"), "~views.noise"))
         self.add("flaky", self.resolved())
         self.jobs[-1]["recipe"] = "recipes/later.toml"
         self.planned(retries=0)
         done = self.ended(self.worker("study", self.study), 1)
         self.assertIn("Failed:\n", done)
         self.assertRegex(done, r"no-data: exit code 78: .*no_such_key.*\(log: logs/no-data\.log\)")
-        self.assertRegex(done, r"flaky: exit code 66: .*later\.toml")
-        self.assertEqual(self.state()["states"], {"done": 2, "running": 0, "resumable": 0, "new": 0, "failed": 2})
-        self.assertEqual(self.ghhost("study", "status", self.study).stdout.count("exit code"), 2)
+        self.assertRegex(done, r"no-files: exit code 66: .*nowhere")
+        self.assertRegex(done, r"flaky: exit code 78: .*later\.toml")
+        self.assertEqual(self.state()["states"], {"done": 2, "running": 0, "resumable": 0, "new": 0, "failed": 3})
+        self.assertEqual(self.ghhost("study", "status", self.study).stdout.count("exit code"), 3)
         # It stays so, until somebody who mended it asks.
         os.rename(self.study / "recipes/flaky.toml", self.study / "recipes/later.toml")
         self.ended(self.worker("study", self.study), 1)
@@ -219,7 +223,7 @@ class Failed(StudyCase):
         self.assertIn("no-data", self.ended(self.worker("study", self.study, "--retry-failed"), 1))
         self.assertEqual(self.outcomes()["flaky"][-1]["code"], 0)
         self.assertEqual({name: len(attempts) for name, attempts in self.outcomes().items()},
-                         {"arm-0": 1, "arm-1": 1, "no-data": 2, "flaky": 2})
+                         {"arm-0": 1, "arm-1": 1, "no-data": 2, "no-files": 2, "flaky": 2})
 
     def test_fail_fast_stops_the_others_and_saves_them(self):
         self.add_arms(1, "train.epochs=100000")
@@ -257,7 +261,6 @@ class Asked(StudyCase):
         self.assertRegex(told.stderr, r"72 h.*--yes")
         self.assertFalse((self.study / "outcomes").exists())
         self.ended(self.worker("study", self.study, "--yes"))
-        # Three slots would have taken a day at most, had there been three runs.
 
     def test_what_is_no_study_is_refused(self):
         self.assertIn("jobs.json", self.ghhost("study", "work", self.study, expect=66).stderr)

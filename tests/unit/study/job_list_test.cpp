@@ -86,7 +86,8 @@ TEST_CASE("jobs are read as they were written, whatever they are") {
 
   Job plain;
   plain.id = "1";
-  plain.recipe = plain.directory = "a";
+  plain.recipe = "recipes/a.toml";
+  plain.directory = "runs/a";
   JobList list;
   list.layout = "rows";
   list.jobs = {plain};

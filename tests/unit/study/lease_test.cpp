@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,7 +193,7 @@ TEST_CASE("of many that want one lease at the same time, one gets it") {
   constexpr int kTakers = 8, kRounds = 40;
   Shared shared;
   std::vector<std::unique_ptr<Leases>> takers;
-  for (int i = 0; i < kTakers; ++i) takers.push_back(shared.machine("m" + std::to_string(i)));
+  for (int i = 0; i < kTakers; ++i) takers.push_back(shared.machine(fmt::format("m{}", i)));
   // A lease that is new, then one that was given back, then one whose holder fell silent.
   std::vector<int> winners(3 * kRounds, 0);
   std::atomic<int> got = 0;
@@ -204,7 +205,7 @@ TEST_CASE("of many that want one lease at the same time, one gets it") {
     threads.emplace_back([&, i] {
       for (int r = 0; r < 3 * kRounds; ++r) {
         start.arrive_and_wait();
-        if (takers[i]->take("job " + std::to_string(round / 3)) != Taken::no) {
+        if (takers[i]->take(fmt::format("job {}", round / 3)) != Taken::no) {
           ++got;
           winner = i;
         }
@@ -216,7 +217,7 @@ TEST_CASE("of many that want one lease at the same time, one gets it") {
     start.arrive_and_wait();
     end.arrive_and_wait();
     winners[round] = got;
-    const std::string job = "job " + std::to_string(round / 3);
+    const std::string job = fmt::format("job {}", round / 3);
     if (round % 3 == 0 && winner >= 0) takers[winner]->give_back(job);
     if (round % 3 == 1) {
       for (const auto& taker : takers) taker->holder(job);  // all see its last beat
@@ -231,7 +232,7 @@ TEST_CASE("of processes that take over together, one does") {
   const gh::test::TemporaryDirectory dir;
   constexpr int kProcesses = 6, kJobs = 40;
   for (int job = 0; job < kJobs; ++job)
-    dir.write("job" + std::to_string(job) + ".1", "held 60 0000000001 abcdef elsewhere 7 8\n");
+    dir.write(fmt::format("job{}.1", job), "held 60 0000000001 abcdef elsewhere 7 8\n");
   // All see the leases of a machine that has died, and start together when the pipe is closed.
   int gate[2];
   REQUIRE(::pipe(gate) == 0);
@@ -240,8 +241,8 @@ TEST_CASE("of processes that take over together, one does") {
     const pid_t child = ::fork();
     if (child == 0) {
       double now = 0;
-      Leases leases(dir.path(), {.machine = "m" + std::to_string(i), .clock = [&] { return now; }});
-      for (int job = 0; job < kJobs; ++job) leases.holder("job" + std::to_string(job));
+      Leases leases(dir.path(), {.machine = fmt::format("m{}", i), .clock = [&] { return now; }});
+      for (int job = 0; job < kJobs; ++job) leases.holder(fmt::format("job{}", job));
       now = 60;
       ::close(gate[1]);
       char byte;
@@ -249,7 +250,7 @@ TEST_CASE("of processes that take over together, one does") {
       }
       int taken = 0;
       for (int job = 0; job < kJobs; ++job)
-        taken += leases.take("job" + std::to_string(job)) == Taken::from_the_dead ? 1 : 0;
+        taken += leases.take(fmt::format("job{}", job)) == Taken::from_the_dead ? 1 : 0;
       ::_exit(taken);
     }
     children.push_back(child);

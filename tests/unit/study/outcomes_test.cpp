@@ -78,7 +78,7 @@ TEST_CASE("outcomes come back from their files") {
   CHECK(read_outcome(dir / "outcomes", "job").attempts.empty());
   Outcome outcome{.attempts = {ended(66), ended(0, SIGKILL), vanished()}, .forgiven = 1};
   outcome.attempts[0].why = "no \"data\"\n";
-  outcome.attempts[1].machine = "m";
+  outcome.attempts[1].machine = "node";
   outcome.attempts[1].process = 7;
   outcome.attempts[1].log = "logs/a.log";
   outcome.attempts[1].log_begin = 12;
@@ -90,7 +90,7 @@ TEST_CASE("outcomes come back from their files") {
   CHECK(back.attempts[0].why == "no \"data\"\n");
   CHECK(back.attempts[0].seconds == 2);
   CHECK(back.attempts[1].end.signal == SIGKILL);
-  CHECK(back.attempts[1].machine == "m");
+  CHECK(back.attempts[1].machine == "node");
   CHECK(back.attempts[1].process == 7);
   CHECK(back.attempts[1].log == "logs/a.log");
   CHECK(back.attempts[1].log_begin == 12);

@@ -16,12 +16,12 @@ struct Study {
   JobList list;
 
   Study() {
-    list.name = "s";
+    list.name = "study";
     Job& trunk = add("t", "", 10);
     trunk.until = 10;
     for (const char* arm : {"a", "b"}) {
       Job& job = add(arm, arm, 20);
-      job.from = "t";
+      job.from = list.jobs.front().id;
       job.from_epoch = 10;
     }
     add("c", "c", 30);

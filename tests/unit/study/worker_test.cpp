@@ -53,9 +53,9 @@ struct Study {
 
   WorkRules rules() {
     return {.study = dir.path(),
-            .slots = std::vector<Slot>(slots),
+            .slots = std::vector<RunSlot>(slots),
             .start =
-                [this](const Job& job, const Slot&) {
+                [this](const Job& job, const RunSlot&) {
                   const auto index = static_cast<std::size_t>(&job - list.jobs.data());
                   return RunningProgram::Start{
                       .program = "/bin/sh",
