@@ -4,6 +4,8 @@
 #include "cli/read_recipe.hpp"
 #include "cli/run_by_recipe.hpp"
 
+#include <optional>
+
 namespace gh::host {
 namespace {
 
@@ -15,7 +17,10 @@ class Run final : public Command {
              "Examples:\n"
              "  ghhost run recipes/toy.toml\n"
              "  ghhost run recipes/toy/r64-simclr.toml seed=1 --out runs/simclr-64\n"
-             "Exit codes: 0 done, 3 trained to the end, but an evaluation failed, 75 stopped by a "
+             "  ghhost run recipes/toy.toml --out runs/start --until 40\n"
+             "  ghhost run recipes/toy.toml harmonize.weight=2 --out runs/two --fork runs/start\n"
+             "Exit codes: 0 done, or stopped by --until, 3 trained to the end, but an evaluation "
+             "failed, 75 stopped by a "
              "signal,\n"
              "78 recipe or plugin refused, 66 data missing, 74 reading or writing failed, 64 "
              "wrong\n"
@@ -31,16 +36,27 @@ class Run final : public Command {
     options.flag("--resume", resume_,
                  "Go on with the run in --out, or the last of its name, bit for bit; start one "
                  "where there is none");
+    options.number("--until", 0, 1'000'000, until_,
+                   "Stop after so many epochs, of all stages together, with a checkpoint that is "
+                   "kept; 0: at the end");
+    options.text("--fork", "RUN", fork_,
+                 "A run that starts begins with what this one trained, up to where both recipes "
+                 "train alike, with the same bytes as if it had trained that itself");
   }
 
   int run(const GlobalOptions& global) override {
     return run_by_recipe(recipe_, overrides_,
-                         {.out = out_, .resume = resume_, .command = global.command}, global, json_,
-                         scale_);
+                         {.out = out_,
+                          .resume = resume_,
+                          .fork = fork_,
+                          .until = until_ > 0 ? std::optional(until_) : std::nullopt,
+                          .command = global.command},
+                         global, json_, scale_);
   }
 
  private:
-  std::string recipe_, out_, scale_;
+  std::string recipe_, out_, scale_, fork_;
+  int64_t until_ = 0;
   std::vector<std::string> overrides_;
   bool json_ = false, resume_ = false;
 };

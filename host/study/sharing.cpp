@@ -8,6 +8,7 @@
 #include <array>
 #include <compare>
 #include <numeric>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -83,7 +84,8 @@ void add_schedule(const Recipe& recipe, Course& course) {
   // By epochs, the rate is that of the epoch's end.
   const int64_t risen = per_step ? warm_up : std::max<int64_t>(0, warm_up - 1);
   const auto add = [&](int64_t from, std::string value) {
-    course.push_back({from, "train.schedule", std::move(value)});
+    course.push_back(
+        {from, fmt::format("train.schedule from epoch {}", from + 1), std::move(value)});
   };
   if (risen > 0)
     add(0, fmt::format("rises for {} epochs{}", warm_up, per_step ? ", by steps" : ""));
@@ -183,23 +185,22 @@ Split split(const Course& a, const Course& b) {
 
 }  // namespace
 
+// What acts at another time because of something else is not told of.
 Parting parting_of(const Recipe& a, const Recipe& b) {
   const Course of_a = course_of(a), of_b = course_of(b);
   const Split at = split(of_a, of_b);
   Parting out{.epochs = at.epochs, .why = {}};
-  const auto in = [](const Course& course, const std::string& key, int64_t from) {
-    return std::find_if(course.begin(), course.end(),
-                        [&](const Act& act) { return act.from == from && act.key == key; });
+  const auto value_in = [](const Course& course, const std::string& key) {
+    const auto found =
+        std::find_if(course.begin(), course.end(), [&](const Act& act) { return act.key == key; });
+    return found == course.end() ? std::string() : found->value;
   };
-  for (auto x = at.a; x != of_a.end() && x->from == at.epochs; ++x) {
-    if (x->key.empty()) continue;
-    const auto y = in(of_b, x->key, at.epochs);
-    const std::string is = y == of_b.end() ? "" : y->value;
-    if (is != x->value) out.why.push_back({x->key, x->value, is});
-  }
-  for (auto y = at.b; y != of_b.end() && y->from == at.epochs; ++y)
-    if (!y->key.empty() && in(of_a, y->key, at.epochs) == of_a.end())
-      out.why.push_back({y->key, "", y->value});
+  std::set<std::string> keys;
+  for (auto x = at.a; x != of_a.end() && x->from == at.epochs; ++x) keys.insert(x->key);
+  for (auto y = at.b; y != of_b.end() && y->from == at.epochs; ++y) keys.insert(y->key);
+  for (const std::string& key : keys)
+    if (Difference d{key, value_in(of_a, key), value_in(of_b, key)}; d.was != d.is)
+      out.why.push_back(std::move(d));
   return out;
 }
 

@@ -1,11 +1,10 @@
 #include "study/sharing.hpp"
 
-#include "support/temporary_directory.hpp"
+#include "unit/study/twenty_epochs.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <random>
 #include <set>
@@ -14,73 +13,9 @@
 namespace {
 
 using namespace gh::host;
-using gh::Param;
-using Overrides = std::vector<std::string>;
+using gh::test::Overrides;
 
-constexpr Param kMethod[] = {gh::real("temperature", "0.2", "of a softmax")};
-constexpr Param kAllocator[] = {gh::integer("iterations", "300", "at most")};
-constexpr Param kPoints[] = {gh::integer("points", "4", "on the sphere")};
-constexpr Param kEval[] = {gh::integer("k", "20", "neighbours")};
-
-class Parts final : public Catalog {
- public:
-  Parts() {
-    schemas_ = {{"method", read_schema(kMethod)},
-                {"allocator", read_schema(kAllocator)},
-                {"other", read_schema(kAllocator)},
-                {"points", read_schema(kPoints)},
-                {"eval", read_schema(kEval)},
-                {"data", {}},
-                {"net", {}}};
-  }
-  Found find(gh_kind, const std::string& id) override {
-    const auto found = schemas_.find(id);
-    if (found == schemas_.end()) return {nullptr, nullptr, "no " + id};
-    return {&found->second, nullptr, ""};
-  }
-
- private:
-  std::map<std::string, Schema> schemas_;
-};
-
-// Twenty epochs, of which eight are the warm-up. The prior moves in the eighth.
-constexpr const char* kRecipe = R"(
-name = "base"
-[data]
-id = "data"
-[views]
-noise = 0.1
-[backbone]
-id = "net"
-[method]
-id = "method"
-[harmonize]
-structure = { id = "points" }
-allocator = { id = "allocator" }
-warm_up = 8
-[train]
-epochs = 20
-batch = 8
-optimizer = { id = "sgd", lr = 0.1 }
-schedule = { id = "step", warm_up = 3, milestones = [12, 15] }
-[[eval]]
-id = "eval"
-when = ["end"]
-)";
-
-struct Fixture {
-  Parts parts;
-  gh::test::TemporaryDirectory dir;
-  std::filesystem::path file = dir.path() / "recipe.toml";
-
-  Fixture() { std::ofstream(file) << kRecipe; }
-  Recipe load(const Overrides& overrides = {}) {
-    Diagnostics problems;
-    Recipe recipe = load_recipe(file, overrides, parts, problems);
-    INFO(problems.text());
-    REQUIRE(!problems.has_errors());
-    return recipe;
-  }
+struct Fixture : gh::test::TwentyEpochs {
   // From the one end and from the other.
   int64_t alike(const Overrides& a, const Overrides& b) {
     const Recipe one = load(a), two = load(b);
@@ -210,6 +145,10 @@ TEST_CASE("it is told what parts two runs, and nothing that acts later") {
   CHECK(why({"~harmonize"}, {}).find("harmonize.structure.id: (absent) → \"points\"\n") !=
         std::string::npos);
   CHECK(why({}, {"name=\"x\""}).empty());
+  CHECK(why({}, {"harmonize.warm_up=5", "harmonize.weight=2"}) == "  harmonize.warm_up: 8 → 5\n");
+  CHECK(why({}, {"train.schedule.milestones=[12]"}) ==
+        "  train.schedule from epoch 16: the optimizer's rate times 0.1 to the power of 2 → "
+        "(absent)\n");
 }
 
 // ---- trees ----
