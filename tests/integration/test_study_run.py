@@ -232,6 +232,40 @@ class Whole(StudyCase):
             self.assert_same_run(run, self.study / job["directory"])
 
 
+    def test_arms_that_begin_alike_share_that_and_end_with_the_bytes_of_separate_runs(self):
+        changes = [*TINY, "train.epochs=6", "harmonize.warm_up=3", "harmonize.ramp=1"]
+        study = self.write("shared.toml", f"""
+            [base]
+            recipe = "{SOURCE}/recipes/toy.toml"
+            overrides = {json.dumps(changes)}
+            [axes]
+            "harmonize.weight" = [1.0, 2.0, 4.0]
+            """)
+        self.ghhost("study", "plan", study, "--out", self.study, "--no-calibration", env=ALONE)
+        self.jobs = json.loads((self.study / "jobs.json").read_text())["jobs"]
+        trunks = {job["id"]: job for job in self.jobs if job.get("until")}
+        arms = [job for job in self.jobs if not job.get("until")]
+        self.assertEqual([job["until"] for job in trunks.values()], [3])
+        self.assertEqual({job["from"] for job in arms}, set(trunks))
+        # Killed as soon as the first arm has begun, and again at the second.
+        for begun in (1, 2):
+            worker = self.worker()
+            self.until(lambda: sum((self.study / job["directory"] / "metrics.jsonl").exists() for job in arms) >= begun, worker)
+            worker.kill()
+            worker.communicate()
+        workers = [self.worker(), self.worker()]
+        for worker in workers:
+            self.ended(worker)
+        for job in arms:
+            alone = self.dir / job["id"]
+            self.ghhost("run", self.study / job["recipe"], "--out", alone, env=ALONE)
+            self.assert_same_run(alone, self.study / job["directory"])
+            # What it printed of training is what came after the trunk.
+            log = (self.study / f"logs/{pathlib.Path(job['directory']).name}.log").read_text()
+            self.assertNotRegex(log, r"epoch [123]/6")
+            self.assertRegex(log, "epoch 6/6")
+
+
 class Failed(StudyCase):
     def test_what_fails_is_told_and_stops_nobody(self):
         self.add_arms(2)
