@@ -29,8 +29,8 @@ class StudyRun final : public Command {
       : Command(
             {"study run", "Train what a study still needs, on this machine",
              "Examples:\n"
-             "  ghhost study recipes/paper/weight.toml\n"
-             "  ghhost study studies/weight --jobs 4 --retry-failed\n"
+             "  ghhost study recipes/paper/figure-05-weight.toml\n"
+             "  ghhost study studies/figure-5-w --jobs 4 --retry-failed\n"
              "`ghhost study STUDY` is the same. Stop it as you like, and type it again to go on."
              "\n"
              "Exit codes: 0 all done, 3 trained to the end, but evaluations failed, 1 runs "

@@ -57,8 +57,8 @@ class StudyStatus final : public Command {
   StudyStatus()
       : Command({"study status", "How far a study is, what runs and what failed",
                  "Examples:\n"
-                 "  ghhost study status studies/weights\n"
-                 "  ghhost study status studies/weights --watch\n"
+                 "  ghhost study status studies/figure-5-w\n"
+                 "  ghhost study status studies/figure-5-w --watch\n"
                  "Looks at files only: works from any machine, also while nobody works."}) {}
 
   void declare(Options& options) override {

@@ -11,8 +11,8 @@ class StudyWorkCommand final : public Command {
   StudyWorkCommand()
       : Command({"study work", "Work on a planned study, beside any number of others",
                  "Examples:\n"
-                 "  ghhost study work studies/weights\n"
-                 "  ghhost study work /shared/weights --slots 4\n"
+                 "  ghhost study work studies/figure-5-w\n"
+                 "  ghhost study work /shared/figure-5-w --slots 4\n"
                  "Needs the directory only, which any number of machines may share. Ends when "
                  "nothing is left to do.\n"
                  "Exit codes: 0 all done, 3 trained to the end, but evaluations failed, 1 runs "

@@ -200,6 +200,38 @@ class Interrupted(StudyCase):
         self.ended(study, 75)
 
 
+class Whole(StudyCase):
+    def test_a_study_file_is_planned_and_trained_and_the_second_time_nothing_is_done(self):
+        study = self.write("tiny.toml", f"""
+            seeds = [0, 1]
+            baseline = "calm"
+            [base]
+            recipe = "{SOURCE}/recipes/toy/simclr.toml"
+            overrides = {json.dumps(TINY)}
+            [axes]
+            "method.temperature" = [0.2, 0.5]
+            [[arm]]
+            label = "calm"
+            [[arm]]
+            label = "noisy"
+            overrides = ["views.noise=0.4"]
+            """)
+        command = ["study", study, "--out", self.study, "--jobs", 2]
+        self.assertIn("8 runs · 8 done", self.ended(self.worker(*command)))
+        before = {file: file.read_bytes() for file in self.study.rglob("*") if file.is_file() and file.name != "jobs.json"}
+        again = self.ended(self.worker(*command))
+        self.assertNotIn("begins", again)
+        self.assertEqual({file: file.read_bytes() for file in before}, before)
+        # An arm more is the only one that is trained.
+        study.write_text(study.read_text().replace("[0.2, 0.5]", "[0.2, 0.5, 1.0]"))
+        self.assertEqual(self.ended(self.worker(*command)).count(": done"), 4)
+        self.jobs = json.loads((self.study / "jobs.json").read_text())["jobs"]
+        for job in self.jobs[:3]:
+            run = self.dir / job["id"]
+            self.ghhost("run", self.study / job["recipe"], "--out", run, env=ALONE)
+            self.assert_same_run(run, self.study / job["directory"])
+
+
 class Failed(StudyCase):
     def test_what_fails_is_told_and_stops_nobody(self):
         self.add_arms(2)
@@ -264,7 +296,8 @@ class Asked(StudyCase):
 
     def test_what_is_no_study_is_refused(self):
         self.assertIn("jobs.json", self.ghhost("study", "work", self.study, expect=66).stderr)
-        self.assertIn("study plan", self.ghhost("study", self.dir / "none", expect=66).stderr)
+        self.assertIn("none is not there", self.ghhost("study", self.dir / "none", expect=66).stderr)
+        self.assertIn("study plan", self.ghhost("study", "status", self.dir / "none", expect=66).stderr)
         self.ghhost("study", "status", expect=64)
         self.assertIn("--retry-failed", self.ghhost("study", "run", "--help").stdout)
         self.assertIn("ghhost study STUDY", self.ghhost("study", "--help").stdout)
