@@ -96,6 +96,11 @@ std::string key_of(const std::string& override_text) {
   return key;
 }
 
+// Keys by which the others of their table mean something else.
+bool picks_all(const std::string& key) {
+  return key.ends_with(".id") || key.ends_with(".preset") || key.ends_with(".mode");
+}
+
 // Tables and keys that somebody named.
 class Named {
  public:
@@ -120,7 +125,7 @@ class Named {
     for (const std::string& key : keys) add(key);
   }
   void add(std::string key) {
-    if (key.ends_with(".id") || key.ends_with(".preset")) key = parent_of(key);
+    if (picks_all(key)) key = parent_of(key);
     if (!a_.recipe.find(key) && !b_.recipe.find(key) && !parent_of(key).empty())
       key = parent_of(key);  // moved elsewhere, as keys of a preset are
     if (!key.empty()) keys_.push_back(std::move(key));
