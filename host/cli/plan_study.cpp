@@ -76,7 +76,7 @@ void calibrate(const PlanRequest& request, StudyPlan& plan, Costs& costs) {
       print_message("  cannot be measured: {}\n", why);
   }
   costs.save();
-  estimate(plan, request.directory, costs);
+  estimate(plan, costs);
 }
 
 }  // namespace
@@ -114,7 +114,8 @@ std::optional<PlannedStudy> plan_study(const StudyToPlan& wanted, const GlobalOp
   PlannedStudy out{.directory = directory, .plan = make_plan(request)};
   data.save();
   Costs costs(directory / "costs.json");
-  estimate(out.plan, directory, costs);
+  read_finished(out.plan, directory, costs);
+  estimate(out.plan, costs);
   if (!wanted.no_calibration) calibrate(request, out.plan, costs);
   write_plan(request, out.plan);
   return out;

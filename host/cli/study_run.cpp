@@ -44,9 +44,7 @@ class StudyRun final : public Command {
     options.flag("--yes", yes_, "Begin days of work without asking");
     options.flag("--fail-fast", work_.fail_fast, "Stop all runs when one has failed");
     options.flag("--retry-failed", retry_failed_, "Try again what failed for good before");
-    options.text("--out", "DIR", wanted_.out, "As `ghhost study plan` has it");
-    options.text("--scale", "SCALE", wanted_.scale, "As `ghhost study plan` has it");
-    options.flag("--strict-builds", wanted_.strict_builds, "As `ghhost study plan` has it");
+    declare_planning(options, wanted_);
   }
 
   int run(const GlobalOptions& global) override {

@@ -96,6 +96,11 @@ std::string key_of(const std::string& override_text) {
   return key;
 }
 
+// Keys by which the others of their table mean something else.
+bool picks_all(const std::string& key) {
+  return key.ends_with(".id") || key.ends_with(".preset") || key.ends_with(".mode");
+}
+
 // Tables and keys that somebody named.
 class Named {
  public:
@@ -120,7 +125,7 @@ class Named {
     for (const std::string& key : keys) add(key);
   }
   void add(std::string key) {
-    if (key.ends_with(".id") || key.ends_with(".preset")) key = parent_of(key);
+    if (picks_all(key)) key = parent_of(key);
     if (!a_.recipe.find(key) && !b_.recipe.find(key) && !parent_of(key).empty())
       key = parent_of(key);  // moved elsewhere, as keys of a preset are
     if (!key.empty()) keys_.push_back(std::move(key));
@@ -143,8 +148,10 @@ std::string told_as(const std::string& key, const Recipe& a, const Recipe& b) {
   return key;
 }
 
-bool is_evaluation(const std::string& key) {
-  return key.starts_with("eval.") && parent_of(key) == "eval";
+// An evaluation more, or at other moments: no number that both have is another for it.
+bool is_harmless(const std::string& key) {
+  return key.starts_with("eval.") &&
+         (parent_of(key) == "eval" || key.ends_with(".when") || key.ends_with(".every"));
 }
 
 }  // namespace
@@ -157,7 +164,7 @@ std::vector<std::string> unintended_keys(const StudyFile& study, const StudyRow&
   for (const Difference& d : differences) {
     if (named.has(d.key)) continue;
     const std::string key = told_as(d.key, baseline.recipe, row.recipe);
-    if (is_evaluation(key) || std::find(out.begin(), out.end(), key) != out.end()) continue;
+    if (is_harmless(key) || std::find(out.begin(), out.end(), key) != out.end()) continue;
     out.push_back(key);
   }
   return out;

@@ -18,9 +18,9 @@ void compare_with_baseline(const StudyFile& study, std::vector<StudyRow>& rows, 
 
 // Keys that differ, without those that change no number, and without what was named:
 //   - by an axis, by an override of either arm, or as `intended`: the key and all below it; the
-//     whole table for its `id` or `preset`, and for a key that resolving moves elsewhere;
+//     whole table for its `id`, `preset` or `mode`, and for a key that resolving moves elsewhere;
 //   - [method] and [harmonize], where either arm has a recipe file of its own;
-//   - an [[eval]] that only one of them has.
+//   - an [[eval]] that only one of them has, or at other moments.
 // Of a table that only one has, or that has another id, that alone is told. So a batch size that
 // two recipe files happen to have otherwise is found, although nobody wrote it into the study.
 std::vector<std::string> unintended_keys(const StudyFile& study, const StudyRow& baseline,

@@ -276,10 +276,13 @@ void make_directory(const fs::path& path) {
 
 StudyPlan make_plan(const PlanRequest& request) { return Planner(request).run(); }
 
-void estimate(StudyPlan& plan, const fs::path& directory, Costs& costs) {
+void read_finished(const StudyPlan& plan, const fs::path& directory, Costs& costs) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i)
     if (plan.jobs[i].state == ArmState::done && plan.list.jobs[i].until == 0)
       costs.add_finished(plan.jobs[i].cost_class, directory / plan.list.jobs[i].directory);
+}
+
+void estimate(StudyPlan& plan, const Costs& costs) {
   plan.left = {};
   std::set<std::string> classes;
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {

@@ -63,9 +63,11 @@ struct StudyPlan {
 // the directory throws. Writes nothing.
 StudyPlan make_plan(const PlanRequest& request);
 
-// Sets Job::seconds and StudyPlan::left by what is known of costs. Those of finished runs are read
-// first.
-void estimate(StudyPlan& plan, const std::filesystem::path& directory, Costs& costs);
+// Tells `costs` of the runs that are finished.
+void read_finished(const StudyPlan& plan, const std::filesystem::path& directory, Costs& costs);
+
+// Sets Job::seconds and StudyPlan::left by what is known of costs.
+void estimate(StudyPlan& plan, const Costs& costs);
 
 // study.toml, recipes/ and jobs.json; that last, so that workers never see half of it.
 void write_plan(const PlanRequest& request, const StudyPlan& plan);

@@ -278,7 +278,8 @@ TEST_CASE("times are those of finished runs of the same kind, or measured ones")
   Costs costs(p.directory / "costs.json");
   costs.set_measured(state_of_job(plan, "GH, weight = 1.0", "0").cost_class,
                      {.epoch = 4, .evaluations = 0, .memory = 7, .disk = 100, .runs = 0});
-  estimate(plan, p.directory, costs);
+  read_finished(plan, p.directory, costs);
+  estimate(plan, costs);
   CHECK(job_of(plan, "plain", "1").seconds == Approx(2 * 100 + 5));  // without the first epoch
   CHECK(job_of(plan, "GH, weight = 2.0", "1").seconds == Approx(4 * 50));
   CHECK(plan.list.jobs[0].seconds == Approx(4 * 50));
