@@ -2,6 +2,8 @@
 
 #include "study_fixture.hpp"
 
+#include <fmt/format.h>
+
 namespace {
 
 using namespace gh::host;
@@ -154,7 +156,7 @@ TEST_CASE("more rows than anybody means are refused before they are made") {
   Studies s;
   std::string axes;
   for (const char* key : {"train.batch", "data.samples", "train.epochs"}) {
-    axes += "\"" + std::string(key) + "\" = [";
+    axes += fmt::format("\"{}\" = [", key);
     for (int i = 1; i <= 60; ++i) axes += std::to_string(i) + ", ";
     axes += "]\n";
   }
