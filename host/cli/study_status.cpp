@@ -1,6 +1,7 @@
 // ghhost study status DIR.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/study_files.hpp"
 #include "cli/study_text.hpp"
 #include "cli/work_on_study.hpp"
 #include "machine/interrupt.hpp"
@@ -59,7 +60,9 @@ class StudyStatus final : public Command {
                  "Examples:\n"
                  "  ghhost study status studies/figure-5-w\n"
                  "  ghhost study status studies/figure-5-w --watch\n"
-                 "Looks at files only: works from any machine, also while nobody works."}) {}
+                 "Looks at files only: works from any machine, also while nobody works. Brings "
+                 "study.html\n"
+                 "and the tables beside it up to date."}) {}
 
   void declare(Options& options) override {
     options.required("DIR", study_, "Directory of the study");
@@ -73,6 +76,7 @@ class StudyStatus final : public Command {
     Leases leases(leases_of(study));
     if (watch_ && !json_ && ::isatty(STDOUT_FILENO) == 1) return watch(study, jobs, leases);
     const StudySummary summary = summarize(study, jobs, leases);
+    write_study_files(summary);
     if (json_)
       print_result("{}\n", json_text(status_json(summary), 2));
     else

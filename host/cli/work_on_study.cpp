@@ -1,6 +1,7 @@
 #include "cli/work_on_study.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "cli/study_files.hpp"
 #include "cli/study_text.hpp"
 #include "machine/device.hpp"
 #include "machine/interrupt.hpp"
@@ -93,12 +94,18 @@ int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOpt
   const JobList jobs = with_plugins(planned, global);
   const std::vector<std::string> gpus =
       gpu_names(cuda_devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
+  StudyFiles files(work.study, jobs);
+  files.update();
   const WorkRules rules{
       .study = work.study,
       .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
       .start = [&](const Job& job,
                    const RunSlot& slot) { return start_of(jobs, work.study, job, slot); },
-      .tell = [](const std::string& line) { print_message("{}\n", line); },
+      .tell =
+          [&](const std::string& line) {
+            print_message("{}\n", line);
+            files.update();
+          },
       .fail_fast = work.fail_fast};
   WorkEnd end{};
   {
@@ -107,7 +114,10 @@ int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOpt
   }
   Leases leases(leases_of(work.study));
   const StudySummary summary = summarize(work.study, jobs, leases);
+  write_study_files(summary);
   print_result("{}", study_text(summary));
+  print_result("Page: {}\nTable: {}\n", (work.study / "study.html").string(),
+               (work.study / "table.md").string());
   if (end == WorkEnd::interrupted)
     print_result("Stopped by a signal. Go on with: ghhost study {}\n", work.study.string());
   return exit_code_of(end, summary);
