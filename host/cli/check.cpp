@@ -1,12 +1,15 @@
-// ghhost check RECIPE.
+// ghhost check RECIPE, or a study.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/read_recipe.hpp"
+#include "cli/read_study.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/toml.hpp"
 #include "run/standard_streams.hpp"
 #include "session/preflight.hpp"
 #include "text/json.hpp"
+
+#include <fmt/format.h>
 
 namespace gh::host {
 namespace {
@@ -26,33 +29,57 @@ nlohmann::ordered_json to_json(const Diagnostics& diagnostics) {
 class Check final : public Command {
  public:
   Check()
-      : Command({"check", "Validate a recipe without building or reading anything",
-                 "Example:\n  ghhost check recipes/toy.toml method.temperature=0.5 --resolved"}) {}
+      : Command({"check",
+                 "Validate a recipe, or every arm of a study, without building or reading anything",
+                 "Examples:\n"
+                 "  ghhost check recipes/toy.toml method.temperature=0.5 --resolved\n"
+                 "  ghhost check recipes/paper/figure-05-weight.toml --scale small"}) {}
 
   void declare(Options& options) override {
-    arguments_.declare(options);
+    arguments_.declare(options, "Recipe or study");
     options.flag("--resolved", resolved_, "Print the recipe with every default");
   }
 
   int run(const GlobalOptions& global) override {
     Registry registry(default_search_path(global.plugins));
     Diagnostics diagnostics;
+    return is_study_file(arguments_.file) ? check_study(registry, diagnostics)
+                                          : check_recipe(registry, diagnostics);
+  }
+
+ private:
+  int check_recipe(Registry& registry, Diagnostics& diagnostics) const {
     const Recipe recipe = load_recipe_at_scale(arguments_.file, arguments_.overrides,
                                                arguments_.scale, registry, diagnostics);
     if (!diagnostics.has_errors()) check_without_data(recipe, registry, diagnostics);
+    return show(diagnostics, resolved_ ? to_toml(recipe.resolved) : arguments_.file + ": ok\n");
+  }
+
+  int check_study(Registry& registry, Diagnostics& diagnostics) const {
+    if (!arguments_.overrides.empty() || resolved_) {
+      print_message(
+          "ghhost: {} is a study: its arms are changed in the file, and `ghhost study plan` writes "
+          "their resolved recipes\n",
+          arguments_.file);
+      return kUsage;
+    }
+    const LoadedStudy study = load_study(arguments_.file, arguments_.scale, registry, diagnostics);
+    return show(diagnostics, fmt::format("{}: ok, {} arms × {} seeds\n", arguments_.file,
+                                         study.rows.size(), study.seeds.size()));
+  }
+
+  int show(const Diagnostics& diagnostics, const std::string& result) const {
     const bool ok = !diagnostics.has_errors();
     if (arguments_.json) {
       const nlohmann::ordered_json out = {{"ok", ok}, {"diagnostics", to_json(diagnostics)}};
       print_result("{}\n", json_text(out, 2));
     } else {
       print_message("{}", diagnostics.text());
-      if (ok && resolved_) print_result("{}", to_toml(recipe.resolved));
-      if (ok && !resolved_) print_result("{}: ok\n", arguments_.file);
+      if (ok) print_result("{}", result);
     }
     return ok ? kOk : kBadRecipe;
   }
 
- private:
   RecipeArguments arguments_;
   bool resolved_ = false;
 };

@@ -22,6 +22,10 @@ std::unique_ptr<Command> plugins_check_command();
 std::unique_ptr<Command> new_plugin_command();
 std::unique_ptr<Command> report_command();
 std::unique_ptr<Command> diff_command();
+std::unique_ptr<Command> study_plan_command();
+std::unique_ptr<Command> study_run_command();
+std::unique_ptr<Command> study_work_command();
+std::unique_ptr<Command> study_status_command();
 std::unique_ptr<Command> study_submit_command();
 std::unique_ptr<Command> version_command();
 
@@ -30,7 +34,8 @@ inline constexpr std::array kCommands = {
     run_command,          resume_command,       export_command,       replay_command,
     check_command,        keys_command,         eval_command,         data_check_command,
     data_preview_command, plugins_list_command, plugins_info_command, plugins_check_command,
-    new_plugin_command,   report_command,       diff_command,         study_submit_command,
+    new_plugin_command,   report_command,       diff_command,         study_plan_command,
+    study_run_command,    study_work_command,   study_status_command, study_submit_command,
     version_command,
 };
 
@@ -41,8 +46,16 @@ inline constexpr std::array kGroups = {
                    "  ghhost data preview recipes/shapes.toml"},
     Command::About{"plugins", "List, describe and check plugins",
                    "Examples:\n  ghhost plugins list\n  ghhost plugins info simclr"},
-    Command::About{"study", "Many runs as one",
-                   "Example:\n  ghhost study submit DIR --engine recipes/engines/slurm.toml"},
+    Command::About{"study", "Many runs as one; `ghhost study STUDY` is `ghhost study run STUDY`",
+                   "Examples:\n  ghhost study plan recipes/paper/figure-01-toy.toml\n"
+                   "  ghhost study recipes/paper/figure-01-toy.toml\n"
+                   "  ghhost study status studies/figures-1-6-toy --watch"},
 };
+
+// The command of a group that is meant where its second word is none of the group's.
+struct DefaultCommand {
+  const char *group, *command;
+};
+inline constexpr std::array kDefaults = {DefaultCommand{"study", "run"}};
 
 }  // namespace gh::host

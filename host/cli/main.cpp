@@ -10,7 +10,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -109,15 +112,35 @@ void declare_program(CLI::App& app, GlobalOptions& global) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+// Puts the name of a group's default command where it was left out: `study FILE` → `study run
+// FILE`. CLI11 takes the words last first.
+std::vector<std::string> spelled_out(const std::vector<std::string>& typed) {
+  std::vector<std::string> words = typed;
+  if (!words.empty()) words.erase(words.begin());
+  std::size_t at = 0;
+  while (at < words.size() && words[at].starts_with("--plugin"))
+    at += words[at] == "--plugin" ? 2 : 1;
+  const auto is_command = [&](const std::string& name) {
+    return std::any_of(kCommands.begin(), kCommands.end(),
+                       [&](const auto make) { return make()->about.name == name; });
+  };
+  for (const DefaultCommand& usual : kDefaults)
+    if (at + 1 < words.size() && words[at] == usual.group && words[at + 1] != "--help" &&
+        words[at + 1] != "-h" && !is_command(words[at] + " " + words[at + 1]))
+      words.insert(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, usual.command);
+  return {words.rbegin(), words.rend()};
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app{
       "ghhost runs self-supervised learning on long-tailed data from a recipe and plugins."};
   GlobalOptions global;
   global.command.assign(argv, argv + argc);
+  app.name(argc > 0 ? argv[0] : "ghhost");
   declare_program(app, global);
   CommandTree commands(app);
   try {
-    app.parse(argc, argv);
+    app.parse(spelled_out(global.command));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kOk : kUsage;
   }

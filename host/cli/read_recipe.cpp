@@ -9,12 +9,10 @@
 
 namespace gh::host {
 
-void RecipeArguments::declare(Options& options) {
-  options.required("RECIPE", file, "Recipe file");
+void RecipeArguments::declare(Options& options, const char* what) {
+  options.required("RECIPE", file, what);
   options.rest("OVERRIDE", overrides, kOverrideHelp);
-  options.text("--scale", "SCALE", scale,
-               "Shrink in proportion: \"small\", or a part of the epochs such as 0.1; warm-up, "
-               "periods, momenta and whatever else counts epochs follow");
+  options.text("--scale", "SCALE", scale, kScaleHelp);
   options.flag("--json", json, "Print the outcome as JSON");
 }
 

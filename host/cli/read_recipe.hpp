@@ -14,13 +14,19 @@ namespace gh::host {
 inline constexpr const char* kOverrideHelp =
     "Changes: a.b=value sets, +a.b=value adds, ~a.b removes; values are TOML";
 
+// What --scale takes.
+inline constexpr const char* kScaleHelp =
+    "Shrink in proportion: \"small\", or a part of the epochs such as 0.1; warm-up, periods, "
+    "momenta and whatever else counts epochs follow";
+
 // What `ghhost run` and `ghhost check` take first.
 struct RecipeArguments {
   std::string file, scale;
   std::vector<std::string> overrides;
   bool json = false;
 
-  void declare(Options& options);
+  // `what`: what kind of file the first argument is.
+  void declare(Options& options, const char* what = "Recipe file");
 };
 
 // A recipe, scaled where `scale` is not empty (study/scale.hpp); prints what was scaled.

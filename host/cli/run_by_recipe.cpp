@@ -14,6 +14,7 @@ namespace {
 
 int code_of(const RunOutcome& outcome) {
   if (outcome.interrupted) return kInterrupted;
+  if (outcome.until) return kOk;  // evaluations that failed are told of at the end
   return outcome.failed.empty() ? kOk : kEvaluationFailed;
 }
 
@@ -29,7 +30,8 @@ int show_outcome(const RunOutcome& outcome, bool json) {
   }
   const std::filesystem::path report = outcome.directory / "report.html";
   if (json) {
-    const nlohmann::ordered_json out = {{"state", outcome.interrupted ? "interrupted" : "finished"},
+    const bool stopped = outcome.interrupted || outcome.until;
+    const nlohmann::ordered_json out = {{"state", stopped ? "interrupted" : "finished"},
                                         {"directory", outcome.directory.string()},
                                         {"report", report.string()},
                                         {"failed_evaluations", outcome.failed}};
@@ -39,6 +41,9 @@ int show_outcome(const RunOutcome& outcome, bool json) {
     if (outcome.interrupted)
       print_result("Stopped by a signal. Go on with: ghhost resume {}\n",
                    outcome.directory.string());
+    if (outcome.until)
+      print_result("Stopped after {} epochs, as was asked. Go on with: ghhost resume {}\n",
+                   *outcome.until, outcome.directory.string());
     for (const std::string& reason : outcome.failed) print_message("ghhost: {}\n", reason);
     if (!outcome.failed.empty())
       print_message("Once that is mended, evaluate again with: ghhost eval {}\n",

@@ -10,13 +10,10 @@
 #include <algorithm>
 
 namespace gh::host {
-namespace {
 
 int64_t cuda_devices() {
   return at::hasCUDA() ? static_cast<int64_t>(at::detail::getCUDAHooks().deviceCount()) : 0;
 }
-
-}  // namespace
 
 at::Device choose_device(const std::string& wanted, int64_t local_rank) {
   if (wanted == "cpu") return at::kCPU;

@@ -12,6 +12,9 @@ namespace gh::host {
 // (invalid_param) saying why a CUDA device cannot be had.
 at::Device choose_device(const std::string& wanted, int64_t local_rank);
 
+// Those that this process can see.
+int64_t cuda_devices();
+
 // Those this process may run on, which under a batch system are fewer than the machine has.
 int usable_cores();
 

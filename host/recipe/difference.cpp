@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <utility>
 
 namespace gh::host {
 namespace {
@@ -40,12 +40,26 @@ Table numeric_part_of(const Table& table, const std::string& path) {
   return out;
 }
 
-std::map<std::string, std::string> flatten(const Table& table) {
-  std::map<std::string, std::string> out;
+// In the order of keys. Studies compare thousands of recipes: nothing is written out that is the same
+// in both.
+using Leaves = std::vector<std::pair<std::string, const Value*>>;
+
+Leaves leaves_of(const Table& table) {
+  Leaves out;
   for_each_leaf(table, [&](const std::string& path, const Value& value) {
-    if (changes_numbers(path)) out[path] = to_toml_value(value);
+    if (changes_numbers(path)) out.emplace_back(path, &value);
   });
+  std::sort(out.begin(), out.end());
   return out;
+}
+
+// As TOML: 1 and 1.0 are not the same.
+bool is_same(const Value& a, const Value& b) {
+  if (a.data.index() != b.data.index()) return false;
+  if (const std::string* text = a.as<std::string>()) return *text == *b.as<std::string>();
+  if (const int64_t* number = a.as<int64_t>()) return *number == *b.as<int64_t>();
+  if (const bool* flag = a.as<bool>()) return *flag == *b.as<bool>();
+  return to_toml_value(a) == to_toml_value(b);
 }
 
 }  // namespace
@@ -64,18 +78,18 @@ Table numeric_part(const Table& resolved) { return numeric_part_of(resolved, "")
 
 std::vector<Difference> numeric_differences(const Table& was, const Table& is) {
   std::vector<Difference> out;
-  std::map<std::string, std::string> now = flatten(is);
-  for (const auto& [key, value] : flatten(was)) {
-    const auto found = now.find(key);
-    if (found == now.end())
-      out.push_back({key, value, ""});
-    else if (found->second != value)
-      out.push_back({key, value, found->second});
-    if (found != now.end()) now.erase(found);
+  const Leaves before = leaves_of(was), now = leaves_of(is);
+  auto a = before.begin();
+  auto b = now.begin();
+  while (a != before.end() || b != now.end()) {
+    const bool takes_a = b == now.end() || (a != before.end() && a->first <= b->first);
+    const bool takes_b = a == before.end() || (b != now.end() && b->first <= a->first);
+    if (!takes_a || !takes_b || !is_same(*a->second, *b->second))
+      out.push_back({takes_a ? a->first : b->first, takes_a ? to_toml_value(*a->second) : "",
+                     takes_b ? to_toml_value(*b->second) : ""});
+    if (takes_a) ++a;
+    if (takes_b) ++b;
   }
-  for (const auto& [key, value] : now) out.push_back({key, "", value});
-  std::sort(out.begin(), out.end(),
-            [](const Difference& a, const Difference& b) { return a.key < b.key; });
   return out;
 }
 

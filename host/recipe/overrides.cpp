@@ -55,8 +55,8 @@ std::optional<std::size_t> as_index(const std::string& segment) {
 
 class OverrideParser {
  public:
-  OverrideParser(const std::string& text, int line, Diagnostics& out)
-      : text_(text), line_(line), out_(out) {}
+  OverrideParser(const WrittenOverride& written, Diagnostics& out)
+      : written_(written), text_(written.text), out_(out) {}
 
   std::optional<Override> parse() {
     Override o;
@@ -83,9 +83,10 @@ class OverrideParser {
 
  private:
   Source at(std::size_t offset) const {
+    if (written_.value_at) return written_.at;
     const auto is_lead = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
     const auto characters = std::count_if(text_.begin(), text_.begin() + offset, is_lead);
-    return {std::string(kCommandLine), line_, static_cast<int>(characters) + 1};
+    return {written_.at.file, written_.at.line, written_.at.column + static_cast<int>(characters)};
   }
 
   std::nullopt_t refuse(Source source, std::string key, std::string message) {
@@ -131,16 +132,20 @@ class OverrideParser {
       value = Value{std::string(word), {"", 1, 1}};
     }
     for_each_source(*value, [&](Source& source) {
+      if (written_.value_at) {
+        source = *written_.value_at;
+        return;
+      }
       if (source.line == 1) source.column += start.column - 1;
-      source.line += line_ - 1;
-      source.file = kCommandLine;
+      source.line += start.line - 1;
+      source.file = start.file;
     });
     o.value = std::move(*value);
     return o;
   }
 
+  const WrittenOverride& written_;
   const std::string& text_;
-  int line_;
   Diagnostics& out_;
 };
 
@@ -279,13 +284,17 @@ class Applier {
 
 }  // namespace
 
+void apply_override(Table& root, const WrittenOverride& written, Diagnostics& out) {
+  if (std::optional<Override> parsed = OverrideParser(written, out).parse())
+    Applier(root, out).apply(*parsed);
+}
+
 void apply_overrides(Table& root, std::span<const std::string> overrides, Diagnostics& out) {
   std::string all;
   int line = 1;
   for (const std::string& text : overrides) {
     all += text + "\n";
-    if (std::optional<Override> parsed = OverrideParser(text, line, out).parse())
-      Applier(root, out).apply(*parsed);
+    apply_override(root, {text, {std::string(kCommandLine), line, 1}, {}}, out);
     line += 1 + static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   }
   out.set_text(std::string(kCommandLine), std::move(all));

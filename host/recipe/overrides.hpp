@@ -1,8 +1,7 @@
 // Changes to a recipe that were given on the command line. Used inside this room only.
 #pragma once
 
-#include "recipe/diagnostics.hpp"
-#include "recipe/value.hpp"
+#include "recipe/recipe.hpp"
 
 #include <span>
 #include <string>
@@ -17,5 +16,8 @@ namespace gh::host {
 // known is left to validation, which finds the override by its source: kCommandLine, one line an
 // override. One that cannot be applied is reported and skipped.
 void apply_overrides(Table& root, std::span<const std::string> overrides, Diagnostics& out);
+
+// The same of one that stands in a file.
+void apply_override(Table& root, const WrittenOverride& written, Diagnostics& out);
 
 }  // namespace gh::host

@@ -64,13 +64,23 @@ const std::string& Recipe::text(const std::string& path) const {
 
 Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
                    Catalog& catalog, Diagnostics& out) {
-  Recipe recipe;
-  recipe.file = file;
-  std::optional<Table> raw = read_with_includes(file, out);
-  if (!raw) return recipe;
-  apply_overrides(*raw, overrides, out);
-  if (!raw->find("name")) raw->set("name", {file.stem().string(), {}});
-  resolve(*raw, catalog, recipe, out);
+  std::optional<Table> tables = read_recipe_tables(file, out);
+  if (!tables) return {.file = file, .resolved = {}, .slots = {}};
+  apply_overrides(*tables, overrides, out);
+  return resolve_recipe(std::move(*tables), file, {}, catalog, out);
+}
+
+std::optional<Table> read_recipe_tables(const std::filesystem::path& file, Diagnostics& out) {
+  return read_with_includes(file, out);
+}
+
+Recipe resolve_recipe(Table tables, const std::filesystem::path& file,
+                      std::span<const WrittenOverride> overrides, Catalog& catalog,
+                      Diagnostics& out) {
+  for (const WrittenOverride& o : overrides) apply_override(tables, o, out);
+  if (!tables.find("name")) tables.set("name", {file.stem().string(), {}});
+  Recipe recipe{.file = file, .resolved = {}, .slots = {}};
+  resolve(tables, catalog, recipe, out);
   return recipe;
 }
 

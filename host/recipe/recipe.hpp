@@ -62,6 +62,22 @@ struct Recipe {
 Recipe load_recipe(const std::filesystem::path& file, std::span<const std::string> overrides,
                    Catalog& catalog, Diagnostics& out);
 
+// An override that stands in a file. Complaints point there, and its relative paths begin there.
+struct WrittenOverride {
+  std::string text;
+  Source at;                       // of the first character
+  std::optional<Source> value_at;  // set where the text was put together of a key and a value
+};
+
+// The tables of a recipe file and of what it includes, for many recipes that differ in overrides.
+// Nullopt after reporting.
+std::optional<Table> read_recipe_tables(const std::filesystem::path& file, Diagnostics& out);
+
+// load_recipe() from tables that were read from `file` before.
+Recipe resolve_recipe(Table tables, const std::filesystem::path& file,
+                      std::span<const WrittenOverride> overrides, Catalog& catalog,
+                      Diagnostics& out);
+
 // A value of a resolved recipe beside its declaration.
 struct Declared {
   const std::string& table;  // dotted path of the table it is in

@@ -3,8 +3,6 @@
 #include "report/format.hpp"
 #include "report/page.hpp"
 
-#include "gh/plot.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,26 +122,6 @@ int rank(const std::string& family) {
   return family == "loss" ? 0 : family == "lr" ? 1 : family == "time" ? 3 : 2;
 }
 
-// The metrics of an evaluator over the epochs.
-std::vector<PlotSeries> metric_curves(const EvaluatorSeries& series) {
-  std::vector<PlotSeries> out;
-  for (const ResultRecord* result : series.results)
-    for (const MetricRecord& metric : result->metrics) {
-      auto it =
-          std::find_if(out.begin(), out.end(), [&](auto& s) { return s.name == metric.name; });
-      if (it == out.end()) it = out.insert(it, {metric.name, {}, {}});
-      const auto x = static_cast<double>(result->epoch);
-      const double y = metric.value.value_or(std::numeric_limits<double>::quiet_NaN());
-      if (!it->x.empty() && it->x.back() == x) {
-        it->y.back() = y;  // the end is one of the regular moments, too
-        continue;
-      }
-      it->x.push_back(x);
-      it->y.push_back(y);
-    }
-  return out;
-}
-
 // Groups of classes share a plot, every other metric has its own.
 std::vector<Panel> metric_panels(const EvaluatorSeries& series, const std::string& label) {
   const TableRecord* groups = find_table(series.last(), "groups");
@@ -168,6 +146,29 @@ std::vector<Panel> metric_panels(const EvaluatorSeries& series, const std::strin
 }
 
 }  // namespace
+
+std::vector<PlotSeries> metric_curves(const EvaluatorSeries& series) {
+  std::vector<PlotSeries> out;
+  for (const ResultRecord* result : series.results)
+    for (const MetricRecord& metric : result->metrics) {
+      auto it =
+          std::find_if(out.begin(), out.end(), [&](auto& s) { return s.name == metric.name; });
+      if (it == out.end()) it = out.insert(it, {metric.name, {}, {}});
+      const auto x = static_cast<double>(result->epoch);
+      const double y = metric.value.value_or(std::numeric_limits<double>::quiet_NaN());
+      if (!it->x.empty() && it->x.back() == x) {
+        it->y.back() = y;  // the end is one of the regular moments, too
+        continue;
+      }
+      it->x.push_back(x);
+      it->y.push_back(y);
+    }
+  return out;
+}
+
+std::map<std::string, PlotSeries> scalar_curves(const RunRecord& run) {
+  return timeline_of(run).scalars;
+}
 
 std::string run_curves(const RunRecord& run) {
   Timeline timeline = timeline_of(run);

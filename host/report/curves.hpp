@@ -4,10 +4,20 @@
 #include "report/evaluator_series.hpp"
 #include "report/run_record.hpp"
 
+#include "gh/plot.hpp"
+
+#include <map>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace gh::host {
+
+// The metrics of an evaluator over the epochs, not finite where they were not; a series each.
+std::vector<PlotSeries> metric_curves(const EvaluatorSeries& series);
+
+// Every logged scalar over the epochs; those of later stages follow those of earlier ones.
+std::map<std::string, PlotSeries> scalar_curves(const RunRecord& run);
 
 // Every scalar over the epochs: losses in one plot, the learning rate in its own, others with those
 // that share their first word and their scale. What never changed is a sentence. Marks the end of

@@ -123,6 +123,12 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {} min", whole_seconds / 3600, whole_seconds / 60 % 60);
 }
 
+std::string time_of_day(std::string text) {
+  if (text.size() != 20 || text[10] != 'T' || text[19] != 'Z') return text;
+  text[10] = ' ';
+  return text.substr(0, 19) + " UTC";
+}
+
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

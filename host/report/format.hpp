@@ -30,6 +30,9 @@ std::string format_change(std::optional<double> change, std::span<const std::str
 // "0.8 s", "2 min 5 s", "3 h 20 min".
 std::string format_duration(double seconds);
 
+// "2025-01-31 12:00:00 UTC" of "2025-01-31T12:00:00Z"; other texts as they are.
+std::string time_of_day(std::string text);
+
 // Columns on a terminal: code points of UTF-8 text.
 std::size_t display_width(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include "report/group_rows.hpp"
 
 #include "recipe/difference.hpp"
+#include "report/study_statistics.hpp"
 
 #include "gh/error.hpp"
 
@@ -53,18 +54,6 @@ std::vector<Arm> arms_of(std::span<const RunRecord> runs) {
   return arms;
 }
 
-// Mean and sample standard deviation of what is there; no deviation of fewer than two.
-std::pair<std::optional<double>, std::optional<double>> mean_and_spread(
-    const std::vector<double>& values) {
-  if (values.empty()) return {};
-  const auto n = static_cast<double>(values.size());
-  double mean = 0, squares = 0;
-  for (const double v : values) mean += v / n;
-  for (const double v : values) squares += (v - mean) * (v - mean);
-  if (values.size() < 2) return {mean, std::nullopt};
-  return {mean, std::sqrt(squares / (n - 1))};
-}
-
 // `rows` are of one evaluator, of runs that differ in their seed.
 GroupRow mean_row(const std::vector<GroupRow>& rows) {
   GroupRow out = rows.front();
@@ -74,7 +63,9 @@ GroupRow mean_row(const std::vector<GroupRow>& rows) {
     std::vector<double> values;
     for (const GroupRow& row : rows)
       if (i < row.values.size() && row.values[i]) values.push_back(*row.values[i]);
-    std::tie(out.values[i], out.spreads[i]) = mean_and_spread(values);
+    const Sample sample = mean_and_deviation(values);
+    out.values[i] = sample.mean;
+    out.spreads[i] = sample.deviation;
   }
   return out;
 }

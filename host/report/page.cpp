@@ -2,6 +2,8 @@
 
 #include "report/format.hpp"
 
+#include "gh/digest.hpp"
+
 #include <fmt/format.h>
 
 namespace gh::host {
@@ -169,16 +171,33 @@ constexpr std::string_view kPolicy =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action "
     "'none'";
 
+// Of SHA-256, as a policy names the one script it lets run.
+std::string digest_base64(std::string_view text) {
+  const std::string hex = Digest().add(text).hex();
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return base64(bytes);
+}
+
 }  // namespace
 
-std::string html_page(std::string_view title, std::string_view body) {
+std::string html_page(std::string_view title, std::string_view body, const PageExtras& extras) {
+  std::string refresh, script, policy(kPolicy);
+  if (extras.refresh_seconds > 0)
+    refresh = fmt::format("<noscript><meta http-equiv=\"refresh\" content=\"{}\"></noscript>\n",
+                          extras.refresh_seconds);
+  if (!extras.script.empty()) {
+    script = fmt::format("<script>{}</script>\n", extras.script);
+    policy += fmt::format("; script-src 'sha256-{}'", digest_base64(extras.script));
+  }
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
-      kPolicy, escape_html(title), kStyle, body);
+      "<link rel=\"icon\" href=\"data:,\">\n{}"
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n{}{}</body>\n</html>\n",
+      policy, refresh, escape_html(title), kStyle, extras.style, body, script);
 }
 
 std::string html_sections(std::span<const Section> sections) {

@@ -7,8 +7,15 @@
 
 namespace gh::host {
 
+// What only some pages have.
+struct PageExtras {
+  std::string_view style = {};   // after that of every page
+  std::string_view script = {};  // runs at the end of the page; the page forbids itself any other
+  int refresh_seconds = 0;       // > 0: reads itself anew, where scripts do not run
+};
+
 // A whole document. `title` is plain text, `body` HTML. The page forbids itself any network access.
-std::string html_page(std::string_view title, std::string_view body);
+std::string html_page(std::string_view title, std::string_view body, const PageExtras& extras = {});
 
 struct Section {
   std::string heading;

@@ -26,13 +26,6 @@ std::string training_set(const RunRecord& run) {
   return fmt::format("{}, {} classes of {} to {}", samples, run.class_counts.size(), *most, *least);
 }
 
-// "2025-01-31T12:00:00Z" for people.
-std::string time_of_day(std::string text) {
-  if (text.size() != 20 || text[10] != 'T' || text[19] != 'Z') return text;
-  text[10] = ' ';
-  return text.substr(0, 19) + " UTC";
-}
-
 std::string heading(const RunRecord& run) {
   const StatusRecord& status = run.status;
   std::string out = fmt::format("<h1>{}</h1>\n", escape_html(run.name));

@@ -95,18 +95,20 @@ Pairs pairs_of(const Json& object, const char* key) {
 
 class Loader {
  public:
-  explicit Loader(const fs::path& directory) { run_.directory = directory; }
+  Loader(const fs::path& directory, RunParts parts) : all_(parts == RunParts::all) {
+    run_.directory = directory;
+  }
 
   RunRecord load() {
     check_directory();
     load_recipe();
     load_status();
     load_data();
-    load_environment();
+    if (all_) load_environment();
     load_epochs();
     load_results();
     for_each_line("timing.jsonl", [&](const Json& json) { add_timing(json); });
-    load_log();
+    if (all_) load_log();
     return std::move(run_);
   }
 
@@ -319,7 +321,7 @@ class Loader {
       out.metrics.push_back(
           {text_of(metric, "name"), number_of(metric, "value"), text_of(metric, "definition")});
     for (const Json& table : list_of(json, "tables")) out.tables.push_back(this->table(table));
-    for (const Json& picture : list_of(json, "pictures"))
+    for (const Json& picture : all_ ? list_of(json, "pictures") : Json::array())
       out.pictures.push_back(this->picture(picture));
     return out;
   }
@@ -357,6 +359,7 @@ class Loader {
     run_.log_tail = log.substr(begin > 0 ? begin + 1 : 0);
   }
 
+  bool all_;
   RunRecord run_;
   std::vector<std::string> result_files_;  // of each of run_.results
 };
@@ -368,7 +371,9 @@ std::string RunRecord::value(const std::string& path) const {
   return it == values.end() ? std::string() : it->second;
 }
 
-RunRecord load_run(const fs::path& directory) { return Loader(directory).load(); }
+RunRecord load_run(const fs::path& directory, RunParts parts) {
+  return Loader(directory, parts).load();
+}
 
 std::string composition(const RunRecord& run) {
   std::string out = run.value("method.id");

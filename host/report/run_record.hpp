@@ -100,9 +100,13 @@ struct RunRecord {
   std::string value(const std::string& path) const;
 };
 
+// What is read of a run. numbers: recipe values, status, epochs, metrics and tables, for those who
+// read hundreds of runs; no pictures, log, plugins or environment.
+enum class RunParts { all, numbers };
+
 // Throws gh::Error missing_data when `directory` is not there or holds neither recipe.toml nor
 // status.json, io when it cannot be read.
-RunRecord load_run(const std::filesystem::path& directory);
+RunRecord load_run(const std::filesystem::path& directory, RunParts parts = RunParts::all);
 
 // "simclr + GH (etf × sinkhorn) on cifar with resnet18", from what the recipe says.
 std::string composition(const RunRecord& run);

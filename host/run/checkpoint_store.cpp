@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 namespace gh::host {
 namespace fs = std::filesystem;
@@ -30,6 +31,20 @@ std::optional<int64_t> step_of(const fs::path& file) {
   const auto [stop, error] = std::from_chars(begin, end, step);
   if (error != std::errc() || stop != end) return {};
   return step;
+}
+
+std::map<int64_t, fs::path> files_in(const fs::path& directory) {
+  std::map<int64_t, fs::path> out;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored))
+    if (const auto step = step_of(entry.path())) out.emplace(*step, entry.path());
+  return out;
+}
+
+std::vector<fs::path> paths_of(const std::map<int64_t, fs::path>& files) {
+  std::vector<fs::path> out;
+  for (const auto& entry : files) out.push_back(entry.second);
+  return out;
 }
 
 // [[score, step], …], best first.
@@ -74,21 +89,18 @@ TensorFile read_checkpoint(const fs::path& file) {
 }
 
 CheckpointStore::CheckpointStore(const fs::path& run, CheckpointPlan plan)
-    : directory_(run / "checkpoints"), plan_(plan) {}
+    : directory_(run / "checkpoints"), kept_(run / "kept"), plan_(plan) {}
 
 fs::path CheckpointStore::file_of(int64_t step) const {
   return directory_ / fmt::format("{}{:09}.safetensors", kPrefix, step);
 }
 
-std::vector<fs::path> CheckpointStore::files() const {
-  std::vector<std::pair<int64_t, fs::path>> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(directory_, ignored))
-    if (const auto step = step_of(entry.path())) found.emplace_back(*step, entry.path());
-  std::sort(found.begin(), found.end());
-  std::vector<fs::path> out;
-  for (auto& entry : found) out.push_back(std::move(entry.second));
-  return out;
+std::vector<fs::path> CheckpointStore::files() const { return paths_of(files_in(directory_)); }
+
+std::vector<fs::path> CheckpointStore::files_and_kept() const {
+  std::map<int64_t, fs::path> found = files_in(directory_);
+  found.merge(files_in(kept_));
+  return paths_of(found);
 }
 
 void CheckpointStore::rank(int64_t step, double score) {
@@ -108,6 +120,11 @@ void CheckpointStore::save(int64_t step, TensorFile content, std::optional<doubl
   nlohmann::ordered_json best = nlohmann::ordered_json::array();
   for (const Scored& s : best_) best.push_back({s.score, s.step});
   content.metadata[kBest] = best.dump();
+  adopt(step, std::move(content));
+  prune();
+}
+
+void CheckpointStore::adopt(int64_t step, TensorFile content) {
   for (auto& entry : content.metadata) entry.second = valid_utf8(entry.second);  // as it is read
   content.metadata[kChecksum] = checkpoint_checksum(content);
   std::error_code error;
@@ -120,7 +137,20 @@ void CheckpointStore::save(int64_t step, TensorFile content, std::optional<doubl
     fail(reason.code(), "no checkpoint of step ", step, ": ", reason.what(),
          kept.empty() ? std::string() : "; the one before it is safe: " + kept.back().string());
   }
-  prune();
+}
+
+// As a second name of the file where the file system has such.
+void CheckpointStore::keep_newest() const {
+  const std::vector<fs::path> all = files();
+  require(!all.empty(), ErrorCode::internal, "there is no checkpoint to keep");
+  const fs::path file = kept_ / all.back().filename(), temporary = file.string() + ".tmp";
+  std::error_code error;
+  fs::create_directories(kept_, error);
+  fs::remove(temporary, error);
+  fs::create_hard_link(all.back(), temporary, error);
+  if (error) fs::copy_file(all.back(), temporary, fs::copy_options::overwrite_existing, error);
+  if (!error) fs::rename(temporary, file, error);
+  require(!error, ErrorCode::io, "cannot keep ", file.string(), ": ", error.message());
 }
 
 void CheckpointStore::prune() const {
@@ -151,10 +181,16 @@ std::optional<Checkpoint> CheckpointStore::newest(
 std::optional<Checkpoint> CheckpointStore::best() const {
   const auto last = newest([](const std::string&) {});
   if (!last) return {};
-  const auto scores = best_of(*last);
-  if (scores.empty()) return {};
-  const fs::path file = file_of(scores[0][1].get<int64_t>());
+  const std::vector<int64_t> steps = best_steps(*last);
+  if (steps.empty()) return {};
+  const fs::path file = file_of(steps.front());
   return Checkpoint{file, read_checkpoint(file)};
+}
+
+std::vector<int64_t> CheckpointStore::best_steps(const Checkpoint& checkpoint) {
+  std::vector<int64_t> out;
+  for (const auto& entry : best_of(checkpoint)) out.push_back(entry[1].get<int64_t>());
+  return out;
 }
 
 void CheckpointStore::go_on_from(const Checkpoint& checkpoint) {

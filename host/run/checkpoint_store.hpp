@@ -1,5 +1,6 @@
 // Checkpoints of a run, checkpoints/step-000001234.safetensors. Each is complete in itself and
-// carries a checksum of everything in it; a new one is written before an old one goes.
+// carries a checksum of everything in it; a new one is written before an old one goes. Those in
+// kept/ stay, for other runs to begin with.
 #pragma once
 
 #include "weights/safetensors.hpp"
@@ -34,6 +35,12 @@ class CheckpointStore {
   // the best; NaN does not. Throws gh::Error (io); earlier checkpoints are untouched then.
   void save(int64_t step, TensorFile content, std::optional<double> score);
 
+  // Writes one of another run, with the list of the best that it has; removes nothing.
+  void adopt(int64_t step, TensorFile content);
+
+  // Has the newest one stay, whatever comes after it.
+  void keep_newest() const;
+
   // The newest sound one. Each damaged one is told of first.
   std::optional<Checkpoint> newest(const std::function<void(const std::string&)>& warn) const;
   // The one with the best score, by what the newest says.
@@ -43,18 +50,23 @@ class CheckpointStore {
   // those that came after it.
   void go_on_from(const Checkpoint& checkpoint);
 
-  std::vector<std::filesystem::path> files() const;  // oldest first
+  // Oldest first; without those in kept/, and with those of them that are nowhere else.
+  std::vector<std::filesystem::path> files() const;
+  std::vector<std::filesystem::path> files_and_kept() const;
+
+  // Steps of the best ones, by what a checkpoint says.
+  static std::vector<int64_t> best_steps(const Checkpoint& checkpoint);
+  std::filesystem::path file_of(int64_t step) const;
 
  private:
   struct Scored {
     double score;
     int64_t step;
   };
-  std::filesystem::path file_of(int64_t step) const;
   void rank(int64_t step, double score);
   void prune() const;
 
-  std::filesystem::path directory_;
+  std::filesystem::path directory_, kept_;
   CheckpointPlan plan_;
   std::vector<Scored> best_;  // best first
 };

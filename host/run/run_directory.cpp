@@ -88,6 +88,16 @@ bool ends_a_line(const fs::path& file, int64_t bytes) {
   return bytes == 0 || (in.seekg(bytes - 1) && in.get() == '\n');
 }
 
+// That a file of metrics has the lines that it had when a checkpoint was made, `bytes` long.
+void require_lines(const fs::path& metrics, int64_t bytes) {
+  require(static_cast<int64_t>(fs::file_size(metrics)) >= bytes, ErrorCode::io, metrics.string(),
+          " has fewer lines than when the checkpoint was made; put it back, or start again in "
+          "another directory");
+  require(ends_a_line(metrics, bytes), ErrorCode::io, metrics.string(),
+          " is not the file that was there when the checkpoint was made: byte ", bytes,
+          " ends no line; put it back, or start again in another directory");
+}
+
 std::ofstream open_append(const fs::path& file) {
   std::ofstream out(file, std::ios::app);
   if (!out) fail_io("cannot open", file);
@@ -109,22 +119,25 @@ int64_t result_number(const std::string& name) {
   return std::isdigit(static_cast<unsigned char>(name[0])) ? std::atoll(name.c_str()) : -1;
 }
 
-// Keeps the lines of the first `epochs` epochs, and of results before number `results` or made
-// afterwards.
-void keep_timing(const fs::path& file, int64_t epochs, int64_t results) {
+// The lines of the first `epochs` epochs, and of results from number `first` (those made afterwards
+// have −1) to `results`.
+std::string timing_lines(const fs::path& file, int64_t epochs, int64_t first, int64_t results) {
   std::string kept, line;
-  {
-    std::ifstream in(file);
-    while (std::getline(in, line) && !in.eof()) {  // a last line without its end was cut off
-      const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-      const std::string result = json.is_object() ? json.value("result", "") : "";
-      const bool keep = result.empty()
-                            ? epochs-- > 0
-                            : result_number(fs::path(result).filename().string()) < results;
-      if (keep) kept += line + "\n";
-    }
+  std::ifstream in(file);
+  while (std::getline(in, line) && !in.eof()) {  // a last line without its end was cut off
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const std::string result = json.is_object() ? json.value("result", "") : "";
+    const int64_t number = result_number(fs::path(result).filename().string());
+    const bool keep = result.empty() ? epochs-- > 0 : number >= first && number < results;
+    if (keep) kept += line + "\n";
   }
-  write_file_atomically(file, kept, Durability::renamed);
+  return kept;
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) fail_io("cannot open", file);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 double seconds_now() {
@@ -282,19 +295,38 @@ RunDirectory::Marks RunDirectory::marks() {
           .results = results_};
 }
 
+void RunDirectory::begin_as(const fs::path& other, const Marks& marks) {
+  if (!written_) return;
+  require_lines(other / "metrics.jsonl", marks.metrics_bytes);
+  const std::string lines =
+      bytes_of(other / "metrics.jsonl").substr(0, static_cast<std::size_t>(marks.metrics_bytes));
+  metrics_ << lines << std::flush;
+  if (!metrics_) fail_io("cannot write", path_ / "metrics.jsonl");
+  timing_ << timing_lines(other / "timing.jsonl", std::count(lines.begin(), lines.end(), '\n'), 0,
+                          marks.results)
+          << std::flush;
+  if (!timing_) fail_io("cannot write", path_ / "timing.jsonl");
+  std::error_code none;
+  for (const char* folder : {"results", "tensorboard"})
+    for (const auto& entry : fs::directory_iterator(other / folder, none)) {
+      const fs::path name = entry.path().filename();
+      const int64_t number = result_number(name);
+      if (folder == std::string_view("results") && (number < 0 || number >= marks.results))
+        continue;
+      fs::create_directories(path_ / folder);
+      write_text((fs::path(folder) / name).string(), bytes_of(entry.path()));
+    }
+}
+
 void RunDirectory::rewind(const Marks& marks, int64_t step) {
   if (!written_) return;
   const fs::path metrics = path_ / "metrics.jsonl";
-  require(static_cast<int64_t>(fs::file_size(metrics)) >= marks.metrics_bytes, ErrorCode::io,
-          metrics.string(),
-          " has fewer lines than when the checkpoint was made; put it back, or start again in "
-          "another directory");
-  require(ends_a_line(metrics, marks.metrics_bytes), ErrorCode::io, metrics.string(),
-          " is not the file that was there when the checkpoint was made: byte ",
-          marks.metrics_bytes, " ends no line; put it back, or start again in another directory");
+  require_lines(metrics, marks.metrics_bytes);
   fs::resize_file(metrics, static_cast<std::uintmax_t>(marks.metrics_bytes));
   timing_.close();
-  keep_timing(path_ / "timing.jsonl", count_lines(metrics), marks.results);
+  const fs::path timing = path_ / "timing.jsonl";
+  write_file_atomically(timing, timing_lines(timing, count_lines(metrics), -1, marks.results),
+                        Durability::renamed);
   timing_ = open_append(path_ / "timing.jsonl");
   MetricsCsv::rebuild(metrics, path_ / "metrics.csv");
   csv_ = std::make_unique<MetricsCsv>(path_ / "metrics.csv");

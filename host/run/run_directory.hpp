@@ -10,6 +10,7 @@
 //   train.log          what the run said
 //   data.json          what it trained on: fingerprint, class counts, chosen samples
 //   checkpoints/       everything needed to go on, see checkpoint_store.hpp
+//   kept/              of them, those for other runs to begin with
 //   results/           one JSON an evaluation, and its pictures
 //   failure/           the step at which numbers stopped being finite
 //   report.html        all of the above to look at
@@ -82,6 +83,9 @@ class RunDirectory {
   Marks marks();  // syncs the files
   // Throws gh::Error (io), with nothing cut, where the marks do not fit the files.
   void rewind(const Marks& marks, int64_t step);
+  // Takes over what `other` had written by then, into a directory that has none of it: to be
+  // followed by rewind(). Throws gh::Error (io) where it is not there any more.
+  void begin_as(const std::filesystem::path& other, const Marks& marks);
 
  private:
   RunDirectory(std::filesystem::path path, bool written);

@@ -1,12 +1,13 @@
 #include "run/run_lock.hpp"
 
+#include "files/process_mark.hpp"
+
 #include "gh/error.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -32,22 +33,10 @@ std::string content_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// When a process began, as the system counts; numbers of processes are used again. Empty: gone.
-std::string start_of(int64_t process) {
-  const std::string text = content_of("/proc/" + std::to_string(process) + "/stat");
-  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
-  std::string field;
-  for (int i = 3; i <= 22; ++i)  // the third follows the name in brackets
-    if (!(fields >> field)) return "";
-  return field;
-}
-
 // "machine process start".
 std::string this_process() {
-  char machine[256] = "";
-  ::gethostname(machine, sizeof machine - 1);
   const int64_t process = ::getpid();
-  return std::string(machine) + ' ' + std::to_string(process) + ' ' + start_of(process) + '\n';
+  return machine_name() + ' ' + std::to_string(process) + ' ' + start_of_process(process) + '\n';
 }
 
 struct Owner {
@@ -63,7 +52,7 @@ Owner read_owner(const std::string& text) {
 
 bool is_gone(const Owner& owner) {
   const Owner here = read_owner(this_process());
-  return owner.machine == here.machine && start_of(owner.process) != owner.start;
+  return owner.machine == here.machine && is_process_gone(owner.process, owner.start);
 }
 
 // False when there is one already.
@@ -139,6 +128,15 @@ RunLock& RunLock::operator=(RunLock&& other) noexcept {
 }
 
 bool RunLock::has_been_in(const fs::path& directory) { return fs::exists(directory / kLock); }
+
+std::string RunLock::trouble_in(const fs::path& directory) {
+  const fs::path file = directory / kLock;
+  const FileDescriptor probe(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (probe.get() >= 0 && ::flock(probe.get(), LOCK_SH | LOCK_NB) == 0) return "";
+  return probe.get() >= 0 && errno == EWOULDBLOCK ? "" : std::strerror(errno);
+}
+
+void RunLock::forget_owner(const fs::path& directory) { ::unlink((directory / kOwner).c_str()); }
 
 bool RunLock::is_own(const fs::path& name) {
   return name == kLock || name.string().starts_with(kOwner);

@@ -33,6 +33,10 @@ class RunLock {
 
   // Whether a directory has been locked ever, and so holds a run or the beginning of one.
   static bool has_been_in(const std::filesystem::path& directory);
+  // Why flock() cannot be used in a directory; empty: it can.
+  static std::string trouble_in(const std::filesystem::path& directory);
+  // Removes DIR/.owner, for somebody who knows otherwise that its process is gone.
+  static void forget_owner(const std::filesystem::path& directory);
   // Whether `name` is one of the files of a lock.
   static bool is_own(const std::filesystem::path& name);
 

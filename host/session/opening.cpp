@@ -12,19 +12,21 @@
 namespace gh::host {
 namespace {
 
-Opened open_as_first(const Assembly& run, const RunOptions& options) {
+std::optional<ForkPoint> asked_fork(Assembly& run, const RunOptions& options) {
+  if (options.fork.empty()) return {};
+  return find_fork_point(run, std::filesystem::absolute(options.fork).lexically_normal());
+}
+
+Opened open_as_first(Assembly& run, const RunOptions& options) {
   const std::filesystem::path wanted = run_to_resume(options, run.plan.name);
-  if (!options.resume || wanted.empty() || !RunLock::has_been_in(wanted))
-    return {.directory = RunDirectory::create(options.out, run.plan.name)};
+  if (!options.resume || wanted.empty() || !RunLock::has_been_in(wanted)) {
+    std::optional<ForkPoint> fork = asked_fork(run, options);  // first: it may be refused
+    return {.directory = RunDirectory::create(options.out, run.plan.name), .fork = std::move(fork)};
+  }
   Opened opened{.directory = RunDirectory::reopen(wanted)};
   const std::filesystem::path& path = opened.directory.path();
   Console& console = run.process.console;
-  require_same_run(path,
-                   {.recipe = run.recipe,
-                    .registry = run.registry,
-                    .train = run.train,
-                    .world = run.plan.world,
-                    .device = run.process.device.str()},
+  require_same_run(path, continuation_of(run),
                    [&](const std::string& text) { console.warn(text); });
   opened.finished = is_finished(path);
   if (opened.finished) return opened;
@@ -36,10 +38,12 @@ Opened open_as_first(const Assembly& run, const RunOptions& options) {
   opened.from = store.newest(warn);
   require(opened.from || store.files().empty(), ErrorCode::io, "no checkpoint in ", path.string(),
           " is sound; start anew with another --out");
-  if (opened.from)
+  if (opened.from) {
     require_own_checkpoint(*opened.from, identity_of(run.recipe, run.train), run.registry, warn);
-  else
-    opened.directory.rewind({}, 0);  // it begins anew
+  } else {  // it begins anew
+    opened.fork = asked_fork(run, options);
+    opened.directory.rewind({}, 0);
+  }
   return opened;
 }
 
@@ -50,12 +54,14 @@ std::filesystem::path run_to_resume(const RunOptions& options, const std::string
   return options.out.empty() ? RunDirectory::latest(name) : options.out;
 }
 
-Opened open_run(const Assembly& run, const RunOptions& options) {
+Opened open_run(Assembly& run, const RunOptions& options) {
   Ranks& ranks = *run.process.ranks;
   if (ranks.first()) {
     Opened opened = open_as_first(run, options);
     const nlohmann::json told = {{"path", opened.directory.path().string()},
                                  {"from", opened.from ? opened.from->file.string() : ""},
+                                 {"fork", opened.fork ? opened.fork->run.string() : ""},
+                                 {"epochs", opened.fork ? opened.fork->epochs : 0},
                                  {"finished", opened.finished}};
     const std::vector<uint8_t> bytes = nlohmann::json::to_cbor(told);  // paths may be no UTF-8
     ranks.broadcast_text(std::string(bytes.begin(), bytes.end()));
@@ -67,6 +73,8 @@ Opened open_run(const Assembly& run, const RunOptions& options) {
                 .finished = told["finished"]};
   if (const std::string file = told["from"]; !file.empty())
     opened.from = Checkpoint{file, read_checkpoint(file)};
+  if (const std::string other = told["fork"]; !other.empty())
+    opened.fork = ForkPoint{.run = other, .epochs = told["epochs"]};
   return opened;
 }
 

@@ -4,6 +4,7 @@
 
 #include "run/checkpoint_store.hpp"
 #include "run/run_directory.hpp"
+#include "session/forking.hpp"
 #include "session/session.hpp"
 
 #include <filesystem>
@@ -20,11 +21,12 @@ std::filesystem::path run_to_resume(const RunOptions& options, const std::string
 struct Opened {
   RunDirectory directory;
   std::optional<Checkpoint> from = {};  // to go on from
+  std::optional<ForkPoint> fork = {};   // or to begin with
   bool finished = false;                // nothing to go on with
 };
 
-// Throws gh::Error as require_same_run() and require_own_checkpoint().
-Opened open_run(const Assembly& run, const RunOptions& options);
+// Throws gh::Error as require_same_run(), require_own_checkpoint() and find_fork_point().
+Opened open_run(Assembly& run, const RunOptions& options);
 
 // For evaluations without training: the run's own directory, or a new one.
 enum class ResultsGo { into_run, into_new };

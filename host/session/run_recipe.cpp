@@ -31,24 +31,48 @@ void check_last_batch(Assembly& run) {
   run.log.say(Severity::warning, text + ". Losses that compare samples learn nothing from it");
 }
 
-// False when a signal asked to stop.
-bool train(Assembly& run, RunDirectory& directory, RunStatus& status,
-           const std::optional<Checkpoint>& from) {
+enum class Ending { finished, stopped_by_signal, reached_what_was_asked };
+
+Ending train(Assembly& run, RunDirectory& directory, RunStatus& status,
+             const std::optional<Checkpoint>& from, std::optional<int64_t> until) {
   Loader loader(run.train, run.plan.views, run.plan.seed, run.plan.loader);
   CheckpointStore checkpoints(directory.path(), run.plan.checkpoints);
   Trainer trainer = run.trainer(directory, checkpoints, status, loader);
   const bool finished = placed_in(run.recipe, [&] {
-    return trainer.train(from ? &from->content : nullptr, [&] {
-      if (directory.written()) checkpoints.go_on_from(*from);
-    });
+    return trainer.train(
+        from ? &from->content : nullptr,
+        [&] {
+          if (directory.written()) checkpoints.go_on_from(*from);
+        },
+        until);
   });
+  const bool reached = !finished && trainer.reached();
+  if (reached && directory.written()) checkpoints.keep_newest();
   run.process.console.finish();
   if (const auto pictures = run.notebook.all_pictures(); !pictures.empty())
     directory.write_result(
         {{"evaluator", run.components.method.slot.id}, {"moment", "end"}, {"label", "training"}},
         pictures);
   write_harmony(run, directory, trainer.epochs_done(), trainer.harmonized());
-  return finished;
+  return finished  ? Ending::finished
+         : reached ? Ending::reached_what_was_asked
+                   : Ending::stopped_by_signal;
+}
+
+RunOutcome outcome_of(Ending ending, const RunDirectory& directory, RunStatus& status, Ranks& ranks,
+                      std::optional<int64_t> until) {
+  RunOutcome out{.directory = directory.path(), .first = ranks.first()};
+  out.failed = failed_evaluations(directory, ranks);
+  if (ending == Ending::finished) {
+    status.ended("finished", describe_failed(out.failed));
+  } else if (ending == Ending::reached_what_was_asked) {
+    out.until = until;
+    status.ended("interrupted", fmt::format("stopped after {} epochs, as was asked", *until));
+  } else {
+    out.interrupted = true;
+    status.ended("interrupted", "stopped by a signal");
+  }
+  return out;
 }
 
 // What was thrown on the way is written down before it goes on up.
@@ -63,14 +87,9 @@ RunOutcome train_and_record(Assembly& run, Opened& opened, const RunOptions& opt
       run.log.say(Severity::info, fmt::format("going on from {}", opened.from->file.string()));
     else
       describe_run(run, directory, options.command);
-    const bool finished = train(run, directory, status, opened.from);
-    const std::vector<std::string> failed = failed_evaluations(directory, ranks);
-    status.ended(finished ? "finished" : "interrupted",
-                 finished ? describe_failed(failed) : "stopped by a signal");
-    return {.directory = directory.path(),
-            .interrupted = !finished,
-            .failed = failed,
-            .first = ranks.first()};
+    if (opened.fork) opened.from = fork_into(*opened.fork, run, directory);
+    const Ending ending = train(run, directory, status, opened.from, options.until);
+    return outcome_of(ending, directory, status, ranks, options.until);
   } catch (const std::exception& error) {
     run.process.console.finish();
     // Another rank left in the middle of something when it was told to stop, as this one was.
@@ -84,6 +103,14 @@ RunOutcome train_and_record(Assembly& run, Opened& opened, const RunOptions& opt
     record_failure(directory, status, error.what());
     throw;
   }
+}
+
+// What ranks have to agree on.
+std::string command_of(const RunOptions& options) {
+  std::string out = options.resume ? "run --resume" : "run";
+  if (options.until) out += fmt::format(" --until {}", *options.until);
+  if (!options.fork.empty()) out += fmt::format(" --fork {}", options.fork.string());
+  return out;
 }
 
 RunOutcome run_assembly(Assembly& run, const RunOptions& options) {
@@ -107,7 +134,7 @@ RunOutcome run_recipe(const Recipe& recipe, Registry& registry, const RunOptions
   const TrainPlan plan = read_plan(recipe);
   Process process(plan.process, Process::Company::as_launched);
   require_same_start(*process.ranks, recipe, registry, process.device,
-                     {{"command", options.resume ? "run --resume" : "run"}});
+                     {{"command", command_of(options)}});
   Assembly run(recipe, registry, process, plan, {.run = run_to_resume(options, plan.name)});
   RunOutcome outcome = run_assembly(run, options);
   process.ranks->leave();

@@ -1,6 +1,7 @@
 #include "session/same_run.hpp"
 
 #include "run/environment.hpp"
+#include "session/assembly.hpp"
 #include "text/json.hpp"
 
 #include "gh/error.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 
 namespace gh::host {
 namespace {
@@ -48,6 +50,16 @@ void require_same_data(const std::filesystem::path& run, const SampleSet& train)
           ErrorCode::invalid_param, "the data have changed since ", run.string(),
           " was started (fingerprint ", train.fingerprint(), ", it was ",
           data.value("fingerprint", "unknown"), ")");
+}
+
+// Component → name and version of its plugin, by environment.json.
+std::map<std::string, std::string> versions_of(const nlohmann::json& plugins) {
+  std::map<std::string, std::string> out;
+  for (const nlohmann::json& plugin : plugins)
+    for (const nlohmann::json& component : plugin.value("provides", nlohmann::json::array()))
+      out[component.get<std::string>()] =
+          plugin.value("name", "") + " " + plugin.value("version", "");
+  return out;
 }
 
 void warn_of_environment(const std::filesystem::path& run, const Continuation& now,
@@ -97,6 +109,30 @@ void require_same_run(const std::filesystem::path& run, const Continuation& now,
           "--out:\n",
           to_text(differences));
   require_same_data(run, now.train);
+  warn_of_environment(run, now, warn);
+}
+
+Continuation continuation_of(const Assembly& run) {
+  return {.recipe = run.recipe,
+          .registry = run.registry,
+          .train = run.train,
+          .world = run.plan.world,
+          .device = run.process.device.str()};
+}
+
+void require_same_ground(const std::filesystem::path& run, const Continuation& now,
+                         const std::function<void(const std::string&)>& warn) {
+  require_same_data(run, now.train);
+  const nlohmann::json before = read_json(run / "environment.json");
+  if (!before.is_object()) return;
+  const auto was = versions_of(before.value("plugins", nlohmann::json::array()));
+  const auto is = versions_of(describe_plugins(now.registry.loaded()));
+  std::vector<Difference> differences;
+  for (const auto& [component, plugin] : was)
+    if (const auto found = is.find(component); found != is.end() && found->second != plugin)
+      differences.push_back({"plugin of " + component, plugin, found->second});
+  require(differences.empty(), ErrorCode::invalid_param, run.string(),
+          " was trained with other plugins:\n", to_text(differences));
   warn_of_environment(run, now, warn);
 }
 

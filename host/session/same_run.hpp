@@ -13,6 +13,8 @@
 
 namespace gh::host {
 
+struct Assembly;
+
 // The recipe that `run` was started with. Throws gh::Error (invalid_param) where these plugins do
 // not take it.
 Recipe recorded_recipe(const std::filesystem::path& run, Registry& registry);
@@ -26,10 +28,17 @@ struct Continuation {
   std::string device;
 };
 
+Continuation continuation_of(const Assembly& run);
+
 // Throws gh::Error (invalid_param) when recipe or data are others than `run` was started with;
 // warns of another machine, version or plugin build.
 void require_same_run(const std::filesystem::path& run, const Continuation& now,
                       const std::function<void(const std::string&)>& warn);
+
+// What numbers depend on besides the recipe, for a run that begins with what another one trained:
+// likewise, and throws for a plugin of both that has another name or version.
+void require_same_ground(const std::filesystem::path& run, const Continuation& now,
+                         const std::function<void(const std::string&)>& warn);
 
 // What `recipe` has otherwise than `run` was trained with, all of it without influence on the
 // weights. Throws gh::Error (invalid_param) naming what is not.

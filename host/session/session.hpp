@@ -5,21 +5,26 @@
 #include "plugins/registry.hpp"
 #include "recipe/recipe.hpp"
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace gh::host {
 
 struct RunOptions {
-  std::filesystem::path out;         // empty: runs/<name>-NNN
-  bool resume = false;               // go on with the run that is there; start one where none is
-  std::vector<std::string> command;  // as typed, for the record
+  std::filesystem::path out;          // empty: runs/<name>-NNN
+  bool resume = false;                // go on with the run that is there; start one where none is
+  std::filesystem::path fork = {};    // a run that starts begins with what this one trained
+  std::optional<int64_t> until = {};  // epochs of the run after which it stops, to be gone on with
+  std::vector<std::string> command;   // as typed, for the record
 };
 
 struct RunOutcome {
   std::filesystem::path directory;
-  bool interrupted = false;
+  bool interrupted = false;              // by a signal
+  std::optional<int64_t> until = {};     // stopped as asked, after so many epochs
   std::vector<std::string> failed = {};  // evaluations without a result, with the reason
   bool first = true;                     // this rank speaks for the run
 };

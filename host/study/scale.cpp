@@ -132,19 +132,28 @@ Scale find_scale(std::string_view text, const std::vector<Scale>& named) {
   return {.name = std::string(text), .epochs = factor, .width = 1, .overrides = {}};
 }
 
-Recipe load_scaled_recipe(const std::filesystem::path& file, std::vector<std::string> overrides,
-                          Catalog& catalog, const Scale& scale, Diagnostics& out,
-                          std::vector<Difference>& keys) {
+Recipe load_scaled(const LoadWith& load, Catalog& catalog, const Scale& scale, Diagnostics& out,
+                   std::vector<Difference>& keys) {
   Diagnostics found;
-  const Recipe whole = load_recipe(file, overrides, catalog, found);
+  const Recipe whole = load({}, found);
   if (found.has_errors()) {
     out = std::move(found);
     return whole;
   }
   Scaled scaled = scale_recipe(whole, catalog, scale);
   keys = std::move(scaled.keys);
-  overrides.insert(overrides.end(), scaled.overrides.begin(), scaled.overrides.end());
-  return load_recipe(file, overrides, catalog, out);
+  return load(scaled.overrides, out);
+}
+
+Recipe load_scaled_recipe(const std::filesystem::path& file, std::vector<std::string> overrides,
+                          Catalog& catalog, const Scale& scale, Diagnostics& out,
+                          std::vector<Difference>& keys) {
+  const auto load = [&](const std::vector<std::string>& further, Diagnostics& problems) {
+    std::vector<std::string> all = overrides;
+    all.insert(all.end(), further.begin(), further.end());
+    return load_recipe(file, all, catalog, problems);
+  };
+  return load_scaled(load, catalog, scale, out, keys);
 }
 
 Scaled scale_recipe(const Recipe& recipe, Catalog& catalog, const Scale& scale) {

@@ -7,6 +7,7 @@
 #include "recipe/recipe.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,13 @@ struct Scaled {
 // Lists element by element. Where rounding would leave what the parameter allows, its bound.
 Scaled scale_recipe(const Recipe& recipe, Catalog& catalog, const Scale& scale);
 
-// load_recipe(), then once more with what scale_recipe() adds; `keys` are its.
+// A recipe at a scale, which `load` makes with further overrides: once without any, then with what
+// scale_recipe() adds; `keys` are its.
+using LoadWith = std::function<Recipe(const std::vector<std::string>& further, Diagnostics& out)>;
+Recipe load_scaled(const LoadWith& load, Catalog& catalog, const Scale& scale, Diagnostics& out,
+                   std::vector<Difference>& keys);
+
+// load_recipe() at a scale.
 Recipe load_scaled_recipe(const std::filesystem::path& file, std::vector<std::string> overrides,
                           Catalog& catalog, const Scale& scale, Diagnostics& out,
                           std::vector<Difference>& keys);

@@ -51,7 +51,9 @@ Trainer::Trainer(TrainerParts parts)
 
 // ---- stages ----
 
-bool Trainer::train(const TensorFile* from, const std::function<void()>& loaded) {
+bool Trainer::train(const TensorFile* from, const std::function<void()>& loaded,
+                    std::optional<int64_t> until) {
+  until_ = until;
   if (!from && !evaluate({.name = "start"})) return false;  // nothing to save: it will start again
   const auto cut = [&] {
     parts_.ranks.barrier();
@@ -103,6 +105,7 @@ bool Trainer::run_stages(const TensorFile* from, const std::function<void()>& lo
   while (position_.stage < count) {
     begin_stage(position_.stage, from);
     if (from) loaded();
+    if (from && reached()) return false;
     if (from && position_.steps == 0 && position_.epochs > 0 && !after_epoch()) return false;
     from = nullptr;
     if (!run_stage()) return false;
@@ -201,7 +204,7 @@ bool Trainer::run_stage() {
     const bool last = position_.epochs == stage().epochs;
     if (!replayed_ && (last || position_.epochs % parts_.plan.checkpoint_every == 0))
       save(parts_.notebook.metrics.mean(parts_.plan.best_metric));
-    if (stopping_ || !after_epoch()) return false;
+    if (stopping_ || reached() || !after_epoch()) return false;
   }
   return true;
 }

@@ -63,13 +63,16 @@ class Trainer {
   // finished step is saved either way, before the last evaluation, unless the signal cut off a step
   // or an allocator's fit that took longer than one can wait for. What the run directory has beyond
   // the checkpoint is cut off, and `loaded` called, when all ranks have loaded it: one that cannot
-  // be loaded leaves everything as it was. Throws PlanRefused where the method or the machine
-  // cannot do what the plan asks for.
-  bool train(const TensorFile* from, const std::function<void()>& loaded);
+  // be loaded leaves everything as it was. With `until`, it stops likewise when so many epochs are
+  // done, before what the end of the last one asks for. Throws PlanRefused where the method or the
+  // machine cannot do what the plan asks for.
+  bool train(const TensorFile* from, const std::function<void()>& loaded,
+             std::optional<int64_t> until = {});
 
   // Loads a checkpoint for looking at the networks: no training.
   void restore_only(const TensorFile& from);
   int64_t epochs_done() const;
+  bool reached() const { return until_ && epochs_done() >= *until_; }
   // Whether GH was past its warm-up, which every stage has, in the epoch trained last.
   bool harmonized() const;
 
@@ -115,6 +118,7 @@ class Trainer {
   NamedState trained_;
   HarmonyWatch watch_;
   bool stopping_ = false;            // a signal asked for it, and all ranks know
+  std::optional<int64_t> until_;     // epochs of the run
   std::optional<int64_t> replayed_;  // step at which a replay stops
   std::optional<StepExamination> examination_;
 };

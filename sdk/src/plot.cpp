@@ -18,8 +18,6 @@ using namespace plot_detail;
 
 constexpr std::size_t kMaxDots = 3000;
 
-constexpr std::string_view kQuiet = "text-anchor=\"middle\" fill-opacity=\"0.75\"";
-
 void check(const PlotSeries& series) {
   require(series.x.size() == series.y.size(), ErrorCode::shape, "plot series \"", series.name,
           "\": expected as many y as x, got ", series.x.size(), " x and ", series.y.size(), " y");
@@ -118,46 +116,6 @@ std::vector<std::size_t> visible_points(const PlotSeries& s, std::size_t begin, 
     out.insert(out.end(), keep.begin(), std::unique(keep.begin(), keep.end()));
   }
   return out;
-}
-
-// The rectangle of a line plot and the data it shows.
-struct Frame {
-  double left = 0, top = 0, right = 0, bottom = 0;
-  Range x, y;
-
-  double at_x(double value) const { return left + (value - x.low) / x.span() * (right - left); }
-  double at_y(double value) const { return bottom - (value - y.low) / y.span() * (bottom - top); }
-
-  // Takes the ranges from the data; true when x counts something (epochs), which has no halves.
-  bool fit(const std::vector<PlotSeries>& series) {
-    bool whole = true;
-    for (const PlotSeries& s : series)
-      for (std::size_t i = 0; i < s.x.size(); ++i) {
-        if (!drawable(s.x[i])) continue;
-        x.include(s.x[i]);  // even without a y, so that plots of one run share their x axis
-        whole = whole && s.x[i] == std::floor(s.x[i]);
-        if (drawable(s.y[i])) y.include(s.y[i]);
-      }
-    if (x.low == x.high && whole) x = {x.low - 1, x.high + 1};
-    x.widen_if_flat();
-    y.widen_if_flat();
-    return whole;
-  }
-};
-
-void draw_axes(Canvas& canvas, const Frame& frame, const Ticks& x, const Ticks& y) {
-  for (const double value : y.at) {
-    const double at = frame.at_y(value);
-    canvas.line(frame.left, at, frame.right, at, kFaint);
-    canvas.text(frame.left - 6, at + 4, tick_label(value, y.step),
-                "text-anchor=\"end\" fill-opacity=\"0.75\"");
-  }
-  canvas.line(frame.left, frame.bottom, frame.right, frame.bottom, kAxis);
-  for (const double value : x.at) {
-    const double at = frame.at_x(value);
-    canvas.line(at, frame.bottom, at, frame.bottom + 4, kAxis);
-    canvas.text(at, frame.bottom + 16, tick_label(value, x.step), kQuiet);
-  }
 }
 
 void draw_marks(Canvas& canvas, const Frame& frame, const std::vector<PlotMark>& marks) {
@@ -263,13 +221,8 @@ std::string LinePlot::svg() const {
   const bool whole = frame.fit(series_);
   frame.top = below_title + (labels ? 20 : 6);
   frame.bottom = std::max(frame.top + 40, std::max(height, 120) - foot);
-  const double step = nice_ticks(frame.y, (frame.bottom - frame.top) / 36, 0).step;
-  frame.y.low = std::floor(frame.y.low / step + 1e-9) * step;
-  frame.y.high = std::ceil(frame.y.high / step - 1e-9) * step;
-  const Ticks y_ticks = nice_ticks(frame.y, frame.y.span() / step, step);
-  for (const double value : y_ticks.at)
-    frame.left = std::max(frame.left, 12 + text_width(tick_label(value, step)));
   frame.right = w - 10;
+  const Ticks y_ticks = frame.settle_y();
   const Ticks x_ticks = nice_ticks(frame.x, (frame.right - frame.left) / 70, whole ? 1 : 0);
 
   draw_axes(canvas, frame, x_ticks, y_ticks);

@@ -17,6 +17,7 @@ namespace gh::plot_detail {
 
 inline constexpr std::string_view kFaint = "stroke-opacity=\"0.13\"";
 inline constexpr std::string_view kAxis = "stroke-opacity=\"0.45\"";
+inline constexpr std::string_view kQuiet = "text-anchor=\"middle\" fill-opacity=\"0.75\"";
 
 inline constexpr double kFont = 11;
 inline constexpr double kCharacter = 6.2;  // mean advance at kFont; SVG cannot measure text
@@ -192,6 +193,63 @@ inline double draw_legend(Canvas& canvas, const std::vector<PlotSeries>& series,
     canvas.text(at, y + 12, rest, "fill-opacity=\"0.7\"");
   }
   return named > 0 ? y + kRow + 2 : y;
+}
+
+// The rectangle of a line plot and the data it shows.
+struct Frame {
+  double left = 0, top = 0, right = 0, bottom = 0;
+  Range x, y;
+
+  double at_x(double value) const { return left + (value - x.low) / x.span() * (right - left); }
+  double at_y(double value) const { return bottom - (value - y.low) / y.span() * (bottom - top); }
+
+  // Takes the ranges from the data; true when x counts something (epochs), which has no halves.
+  bool fit(const std::vector<PlotSeries>& series) {
+    bool whole = true;
+    for (const PlotSeries& s : series)
+      for (std::size_t i = 0; i < s.x.size(); ++i) {
+        if (!drawable(s.x[i])) continue;
+        x.include(s.x[i]);  // even without a y, so that plots of one run share their x axis
+        whole = whole && s.x[i] == std::floor(s.x[i]);
+        if (drawable(s.y[i])) y.include(s.y[i]);
+      }
+    if (x.low == x.high && whole) x = {x.low - 1, x.high + 1};
+    x.widen_if_flat();
+    y.widen_if_flat();
+    return whole;
+  }
+
+  // Widens y to whole ticks and makes room for their labels at the left; needs top and bottom.
+  Ticks settle_y() {
+    const double step = nice_ticks(y, (bottom - top) / 36, 0).step;
+    y.low = std::floor(y.low / step + 1e-9) * step;
+    y.high = std::ceil(y.high / step - 1e-9) * step;
+    const Ticks ticks = nice_ticks(y, y.span() / step, step);
+    for (const double value : ticks.at)
+      left = std::max(left, 12 + text_width(tick_label(value, step)));
+    return ticks;
+  }
+};
+
+inline void draw_y_axis(Canvas& canvas, const Frame& frame, const Ticks& ticks) {
+  for (const double value : ticks.at) {
+    const double at = frame.at_y(value);
+    canvas.line(frame.left, at, frame.right, at, kFaint);
+    canvas.text(frame.left - 6, at + 4, tick_label(value, ticks.step),
+                "text-anchor=\"end\" fill-opacity=\"0.75\"");
+  }
+  canvas.line(frame.left, frame.bottom, frame.right, frame.bottom, kAxis);
+}
+
+inline void draw_x_tick(Canvas& canvas, const Frame& frame, double value, std::string_view label) {
+  const double at = frame.at_x(value);
+  canvas.line(at, frame.bottom, at, frame.bottom + 4, kAxis);
+  canvas.text(at, frame.bottom + 16, label, kQuiet);
+}
+
+inline void draw_axes(Canvas& canvas, const Frame& frame, const Ticks& x, const Ticks& y) {
+  draw_y_axis(canvas, frame, y);
+  for (const double value : x.at) draw_x_tick(canvas, frame, value, tick_label(value, x.step));
 }
 
 }  // namespace gh::plot_detail

@@ -13,8 +13,6 @@ namespace {
 
 using namespace plot_detail;
 
-constexpr std::string_view kQuiet = "text-anchor=\"middle\" fill-opacity=\"0.75\"";
-
 void rectangle(Canvas& canvas, double x, double y, double width, double height,
                std::string_view style) {
   canvas.raw("<rect x=\"").raw(px(x)).raw("\" y=\"").raw(px(y)).raw("\" width=\"").raw(px(width));

@@ -107,6 +107,17 @@ train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         codes, said = self.ranks(whole, [*whole, "loader.threads=2", "loader.prefetch=1", "ranks.timeout=50", 'name="other"', 'train.device="cpu"'])
         self.assertEqual(codes, [0, 0], said)
 
+    def test_ranks_begin_with_what_ranks_trained(self):
+        arm = ["harmonize.weight=2"]
+        for out, more in {"whole": arm, "trunk": ["--until", 2], "fork": [*arm, "--fork", self.dir / "trunk"]}.items():
+            line = ["run", TOY, "train.epochs=4", "harmonize.warm_up=2", "train.batch=64", *more, "--out", self.dir / out]
+            codes, said = self.ranks(line, line)
+            self.assertEqual(codes, [0, 0], said)
+        whole, fork = self.dir / "whole", self.dir / "fork"
+        self.assertEqual(self.state(whole), self.state(fork))
+        self.assertEqual((whole / "metrics.jsonl").read_bytes(), (fork / "metrics.jsonl").read_bytes())
+        self.assertIn("begins with 2 epochs", (fork / "train.log").read_text())
+
     def test_another_number_of_ranks_is_named(self):
         whole = ["run", *SHORT_TOY, "--out", self.dir / "run"]
         codes, said = self.ranks(whole, whole, world=(2, 3))

@@ -1,5 +1,6 @@
 #include "unit/report/markup.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <vector>
@@ -8,7 +9,8 @@ namespace gh::test {
 namespace {
 
 bool void_element(std::string_view name) {
-  return name == "meta" || name == "link" || name == "img" || name == "br" || name == "hr";
+  return name == "meta" || name == "link" || name == "img" || name == "br" || name == "hr" ||
+         name == "input";
 }
 
 bool name_character(char c) {
@@ -64,6 +66,7 @@ class Reader {
       }
       if (text_.substr(at_).starts_with(">")) {
         ++at_;
+        if (element == "script") at_ = std::min(text_.find("</script>", at_), text_.size());
         if (!void_element(element)) open_.push_back(element);
         return "";
       }

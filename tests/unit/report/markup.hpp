@@ -7,7 +7,7 @@
 namespace gh::test {
 
 // "" when `text` is well-formed, otherwise what is wrong and where. Knows HTML's void elements;
-// takes the content of <style> as text.
+// takes the content of <style> and <script> as text.
 std::string markup_fault(std::string_view text);
 
 // "" when a page refers to nothing outside itself, otherwise the reference.

@@ -52,6 +52,40 @@ TEST_CASE("checkpoints: the newest are kept, and the best besides") {
   CHECK(names(again) == std::vector<std::string>{"step-000000001", "step-000000006"});
 }
 
+TEST_CASE("checkpoints: one that is to stay does, whatever comes after it") {
+  const test::TemporaryDirectory dir;
+  CheckpointStore store(dir.path(), {.keep = 1});
+  store.save(1, content(1), {});
+  store.keep_newest();
+  store.keep_newest();
+  for (int64_t step = 2; step < 5; ++step) store.save(step, content(step), {});
+  CHECK(names(store) == std::vector<std::string>{"step-000000004"});
+  CHECK(store.newest(ignore)->content.at("a")[0].item<int64_t>() == 4);
+  const std::vector<fs::path> all = store.files_and_kept();
+  REQUIRE(all.size() == 2);
+  CHECK(all.front() == dir / "kept/step-000000001.safetensors");
+  CHECK(read_checkpoint(all.front()).at("a")[0].item<int64_t>() == 1);
+}
+
+TEST_CASE("checkpoints: one of another run keeps its list of the best, and removes nothing") {
+  const test::TemporaryDirectory dir, other;
+  const CheckpointPlan plan{.keep = 1, .best = 2};
+  CheckpointStore store(dir.path(), plan), adopted(other.path(), plan);
+  for (int64_t step = 1; step < 4; ++step) store.save(step, content(step), step == 2 ? 9 : 1);
+  const Checkpoint newest = *store.newest(ignore);
+  CHECK(CheckpointStore::best_steps(newest) == std::vector<int64_t>{2, 1});
+  for (const int64_t step : {1, 2, 3})
+    if (fs::exists(store.file_of(step))) adopted.adopt(step, read_checkpoint(store.file_of(step)));
+  CHECK(names(adopted) == names(store));
+  CHECK(adopted.best()->file == adopted.file_of(2));
+  for (const fs::path& file : store.files()) {
+    std::ostringstream a, b;
+    a << std::ifstream(file, std::ios::binary).rdbuf();
+    b << std::ifstream(other / "checkpoints" / file.filename(), std::ios::binary).rdbuf();
+    CHECK(a.str() == b.str());
+  }
+}
+
 TEST_CASE("checkpoints: damage anywhere is noticed, and the one before is used") {
   const test::TemporaryDirectory dir;
   CheckpointStore store(dir.path(), {});

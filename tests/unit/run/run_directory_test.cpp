@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -191,6 +192,41 @@ TEST_CASE("what depends on the clock stands apart from results, and is cut with 
   CHECK(timed() == Lines{first, "1", later});
   epoch(2);
   CHECK(timed() == Lines{first, "1", later, "2"});
+}
+
+TEST_CASE("a run begins as another one was, and takes nothing that this wrote later") {
+  const test::TemporaryDirectory dir;
+  RunDirectory other = RunDirectory::create(dir / "other", "toy");
+  RunDirectory::Marks marks;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const nlohmann::ordered_json result = {{"evaluator", "knn"}, {"moment", "epoch"}};
+    other.write_result(result, {{"p", "dots", "image/svg+xml", "<svg/>"}}, 1.5);
+    other.append_metrics({{"epoch", epoch}, {"loss", 0.5}}, epoch);
+    other.append_timing({{"epoch", epoch}, {"seconds", 0.5}}, epoch);
+    if (epoch == 1) other.write_result({{"evaluator", "knn"}, {"moment", "afterwards"}}, {}, 2.5);
+    if (epoch == 2) marks = other.marks();
+  }
+  RunDirectory run = RunDirectory::create(dir / "run", "toy");
+  run.begin_as(dir / "other", marks);
+  run.rewind(marks, 3);
+  other.rewind(marks, 3);
+  for (const char* file : {"metrics.jsonl", "metrics.csv"})
+    CHECK(content(dir / "run" / file) == content(dir / "other" / file));
+  const std::string timing = content(dir / "run/timing.jsonl");
+  CHECK(std::count(timing.begin(), timing.end(), '\n') == 4);
+  CHECK(timing.find("afterwards") == std::string::npos);
+  std::vector<std::string> results;
+  for (const auto& entry : std::filesystem::directory_iterator(dir / "run/results")) {
+    results.push_back(entry.path().filename());
+    CHECK(content(entry.path()) == content(dir / "other/results" / results.back()));
+  }
+  std::sort(results.begin(), results.end());
+  CHECK(results == std::vector<std::string>{"00-epoch-knn-p.svg", "00-epoch-knn.json",
+                                            "01-epoch-knn-p.svg", "01-epoch-knn.json"});
+  CHECK(run.results() == 2);
+  CHECK_THROWS_WITH(RunDirectory::create(dir / "third", "toy")
+                        .begin_as(dir / "other", {.metrics_bytes = 1'000'000, .results = 0}),
+                    Catch::Contains("fewer lines"));
 }
 
 TEST_CASE("results without numbers are told, those made afterwards aside") {

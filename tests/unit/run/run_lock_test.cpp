@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -77,6 +78,23 @@ TEST_CASE("an owner that is gone is succeeded, one on another machine is not") {
   CHECK_THROWS_WITH(RunLock(dir.path(), flock),
                     Catch::Contains("process 7 on elsewhere") && Catch::Contains("remove"));
   CHECK(content(dir / ".owner") == elsewhere);
+}
+
+TEST_CASE("somebody who knows that an owner elsewhere is gone can say so") {
+  const gh::test::TemporaryDirectory dir;
+  const auto flock = without_flock(ENOLCK);
+  std::ofstream(dir / ".owner") << "elsewhere 7 1\n";
+  CHECK_THROWS(RunLock(dir.path(), flock));
+  RunLock::forget_owner(dir.path());
+  CHECK_NOTHROW(RunLock(dir.path(), flock));
+}
+
+TEST_CASE("whether a directory can be locked is known without locking it") {
+  const gh::test::TemporaryDirectory dir;
+  CHECK(RunLock::trouble_in(dir.path()).empty());
+  const RunLock lock(dir.path());
+  CHECK(RunLock::trouble_in(dir.path()).empty());  // somebody does
+  CHECK(RunLock::trouble_in(dir / "none") == std::strerror(ENOENT));
 }
 
 TEST_CASE("any other failure to lock is told as what it is") {
