@@ -24,25 +24,30 @@ at::Tensor labels_of(MethodTrial& trial) {
   return state.tensors["labels"];
 }
 
-// A classifier that hands on logits which are log p: the labels are those of p.
+// The first head hands on logits which are log p: its labels are those of p. To the second one they
+// come the other way round.
 void check_labels(const host::TensorFile& file, const std::string& which) {
   INFO(which);
   const at::Tensor p = file.at("probabilities");
   const int64_t labels = p.size(1);
-  const std::string toml = "projector = \"none\"\nheads = 1\nclusters = " + std::to_string(labels) +
-                           "\npower = " + file.metadata.at("power") +
-                           "\ntolerance = " + file.metadata.at("tolerance_" + which);
+  const std::string toml =
+      "projector = \"none\"\nheads = 2\nturns = false\nclusters = " + std::to_string(labels) +
+      "\npower = " + file.metadata.at("power") +
+      "\ntolerance = " + file.metadata.at("tolerance_" + which);
   MethodTrial trial("sela", toml, {p});
   constexpr int64_t kAtOnce = 1024;  // of FakeHost
   trial.host.encoders["encoder"] =
       std::make_shared<test::StandInEncoder>(labels, p.log().split(kAtOnce));
   trial.build();
   test::NamedState start(true);
-  start.tensors["classifiers.0.weight"] = at::eye(labels, at::kDouble);
-  start.tensors["classifiers.0.bias"] = at::zeros({labels}, at::kDouble);
+  const at::Tensor same = at::eye(labels, at::kDouble);
+  start.tensors["classifiers.0.weight"] = at::cat({same, same.flip(0)});
+  start.tensors["classifiers.0.bias"] = at::zeros({2 * labels}, at::kDouble);
   trial.method->visit_state(start);
   trial.method->begin_epoch(trial.host);
-  CHECK(labels_of(trial).select(1, 0).equal(file.at("labels_" + which)));
+  const at::Tensor expected = file.at("labels_" + which), found = labels_of(trial);
+  CHECK(found.select(1, 0).equal(expected));
+  CHECK(found.select(1, 1).equal(labels - 1 - expected));
   CHECK(static_cast<int64_t>(trial.host.values["labels_rounds"].back()) ==
         file.at("iterations_" + which).item<int64_t>());
   if (file.has("cost_" + which))
@@ -194,6 +199,14 @@ TEST_CASE("sela goes on from its state, labels and turn included") {
   CHECK(two.build().step(views) != one.step(views));
   CHECK(test::state_difference(one, two).empty());
   CHECK(two.step(views) == one.step(views));
+  // The second head's turn.
+  two.host.progress() = one.host.progress();
+  const at::Tensor before = labels_of(one);
+  one.method->begin_epoch(one.host);
+  CHECK(labels_of(one).select(1, 0).equal(before.select(1, 0)));
+  CHECK(!labels_of(one).select(1, 1).equal(before.select(1, 1)));
+  two.method->begin_epoch(two.host);
+  CHECK(labels_of(two).select(1, 0).equal(before.select(1, 0)));
 }
 
 }  // namespace
