@@ -83,6 +83,7 @@ std::string latex(std::span<const GroupRow> rows) {
 std::string escape_latex(std::string_view text) {
   std::string out;
   for (const char c : one_line(text)) {
+    if (out.empty() && (c == '[' || c == '*')) out += "{}";  // \\ before it would take it
     switch (c) {
       case '&':
       case '%':

@@ -145,6 +145,9 @@ TEST_CASE("LaTeX rows are escaped, an empty group is --, definitions are comment
         "\\bottomrule\n\\end{tabular}\n");
   CHECK(escape_latex("\\^~{}$#") ==
         "\\textbackslash{}\\textasciicircum{}\\textasciitilde{}\\{\\}\\$\\#");
+  // A row that begins with these would be an argument of the line end before it.
+  CHECK(escape_latex("[a] *") == "{}[a] *");
+  CHECK(escape_latex("*a") == "{}*a");
 }
 
 TEST_CASE("Markdown has a row per run and evaluator, and a table for each set of columns") {
