@@ -183,6 +183,25 @@ class Forked(ForkCase):
             whole = self.run_whole(f"whole-{name}", recipe, *changes)
             self.assert_same_run(whole, self.fork(f"fork-{name}", trunk, recipe, *changes))
 
+    def test_an_allocator_begins_with_the_state_that_its_own_parameters_give_it(self):
+        plugin = ["--plugin", ZOO, "run", TOY, *LONG]
+        soft, sharp, other = (["harmonize.allocator=" + text] for text in
+                              ('{id="zoo_softmax"}', '{id="zoo_softmax", sharpness=9.0}', '{id="sinkhorn"}'))
+        for name, allocator in {"soft": soft, "other": other}.items():
+            self.ghhost(*plugin, *allocator, "--out", self.dir / name, "--until", 5)
+        for trunk, name, allocator in (("soft", "sharp", sharp), ("other", "sharp", sharp), ("soft", "other", other)):
+            whole, arm = self.dir / f"whole-{trunk}-{name}", self.dir / f"{trunk}-{name}"
+            self.ghhost(*plugin, *allocator, "--out", whole)
+            self.ghhost(*plugin, *allocator, "--out", arm, "--fork", self.dir / trunk)
+            self.assert_same_run(whole, arm)
+        # After the warm-up it goes on with what it has.
+        self.ghhost(*plugin, *sharp, "--out", self.dir / "late", "--until", 8)
+        changes = [*sharp, "eval.0.every=8"]
+        self.ghhost(*plugin, *changes, "--out", self.dir / "whole")
+        self.ghhost(*plugin, *changes, "--out", self.dir / "arm", "--fork", self.dir / "late")
+        self.assertIn("begins with 8 epochs", (self.dir / "arm/train.log").read_text())
+        self.assert_same_run(self.dir / "whole", self.dir / "arm")
+
     def test_a_method_in_stages_forks_within_one_and_between_two(self):
         recipe = self.write("staged.toml", STAGED)
         whole_changes = {2: ["harmonize.weight=2"], 4: ['eval.0.when=["warm-up"]']}

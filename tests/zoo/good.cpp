@@ -8,6 +8,8 @@
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/zeros.h>
 
+#include <string>
+
 namespace {
 
 // ±e_i.
@@ -28,9 +30,15 @@ class Cross : public gh::Structure {
   int64_t points_;
 };
 
+// Has what it was told in its state, as one that changes it on the way would.
 class Softmax : public gh::Allocator {
  public:
-  explicit Softmax(const gh::Params& params) : sharpness_(params.real("sharpness")) {}
+  explicit Softmax(const gh::Params& params)
+      : sharpness_(params.real("sharpness")), note_(sharpness_ > 5 ? "sharp" : "soft") {}
+  void visit_state(gh::State& state) override {
+    state.real("sharpness", sharpness_);
+    state.text("note", note_);
+  }
   at::Tensor assign(const gh::AssignRequest& request, gh::AssignReport& report) override {
     report.scalar("sharpness", sharpness_);
     return at::softmax(request.logits * sharpness_, 1);
@@ -38,6 +46,7 @@ class Softmax : public gh::Allocator {
 
  private:
   double sharpness_;
+  std::string note_;
 };
 
 class OneLayer : public gh::Encoder {
