@@ -4,9 +4,10 @@
 #include "study/sharing.hpp"
 #include "unit/study/twenty_epochs.hpp"
 
+#include "gh/rows.hpp"
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
-#include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/tensor.h>
@@ -94,7 +95,7 @@ class Sharpened final : public Allocator {
   explicit Sharpened(int64_t iterations) : iterations_(iterations) {}
   at::Tensor assign(const AssignRequest& request, AssignReport&) override {
     ++asked_;
-    at::Tensor logits = request.logits * static_cast<double>(iterations_);
+    at::Tensor logits = request.logits * (0.01 * static_cast<double>(iterations_));
     if (request.prior.defined()) logits = logits + request.prior.add(0.01).log();
     return at::softmax(logits, 1);
   }
@@ -118,13 +119,20 @@ class Bytes final : public State {
   std::string text_;
 };
 
+// Neither evenly spread nor orthogonal.
+at::Tensor points() {
+  return unit_rows(
+      at::tensor({1.0, 0.2, 0.0, -0.3, 1.0, 0.1, 0.5, -1.0, 0.4, 0.1, 0.3, 1.0}, at::kDouble)
+          .view({4, 3}));
+}
+
 // What of GH there is after each epoch: its state, what it logged, its loss and gradient.
 std::vector<std::string> course_of_gh(const Recipe& recipe) {
   HarmonizePlan plan = *read_plan(recipe).harmonize;
   plan.given_prior = at::tensor({0.4, 0.3, 0.2, 0.1}, at::kDouble);
   Sharpened allocator(recipe.integer("harmonize.allocator.iterations"));
   Bytes seen;
-  Harmonizer harmonizer(plan, at::eye(4, at::kDouble), allocator, {}, 6, at::kDouble,
+  Harmonizer harmonizer(plan, points(), allocator, {}, 6, at::kDouble,
                         [&](std::string_view name, double value) {
                           seen.text_ += std::string(name) + std::to_string(value);
                         });
@@ -132,8 +140,8 @@ std::vector<std::string> course_of_gh(const Recipe& recipe) {
   std::vector<std::string> out;
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
     for (int batch = 0; batch < 2; ++batch) {
-      at::Tensor z = at::randn({3, 4}, generator, at::kDouble).set_requires_grad(true);
-      const at::Tensor other = at::randn({3, 4}, generator, at::kDouble);
+      at::Tensor z = at::randn({3, 3}, generator, at::kDouble).set_requires_grad(true);
+      const at::Tensor other = at::randn({3, 3}, generator, at::kDouble);
       const at::Tensor z2 = z + 0.1 * other;
       at::Tensor loss = harmonizer.term(z, z2, at::arange(3, at::kLong) + 3 * batch, true, epoch);
       if (loss.requires_grad()) loss.backward();
@@ -216,9 +224,11 @@ TEST_CASE("each key of GH acts when it is said to") {
       const int64_t said = alike_until(a, b), found = first_other_epoch(a, b);
       INFO(change << " said " << said << " found " << found);
       CHECK(said <= found);
-      // An earlier count of the prior may happen to change nothing; all else shows at once.
-      if (change != "harmonize.warm_up=5" && change != "harmonize.track_from=5")
-        CHECK(said == found);
+      // Where it need not show at once: a count of the prior that changes nothing, a sample's first
+      // visit, which assigns its row.
+      const bool later = change == "harmonize.warm_up=5" || change == "harmonize.track_from=5" ||
+                         change == "harmonize.warm_up_momentum=0.5";
+      CHECK((later ? said >= found - 1 : said == found));
     }
 }
 
