@@ -81,7 +81,8 @@ void calibrate(const PlanRequest& request, StudyPlan& plan, Costs& costs) {
 
 }  // namespace
 
-void declare_planning(Options& options, StudyToPlan& wanted) {
+void declare_planning(Options& options, StudyToPlan& wanted, const char* study) {
+  options.required("STUDY", wanted.file, study);
   options.text("--out", "DIR", wanted.out, "Directory of the study; default: studies/<name>");
   options.text(
       "--scale", "SCALE", wanted.scale,

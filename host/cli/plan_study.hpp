@@ -16,8 +16,8 @@ struct StudyToPlan {
   bool no_calibration = false;
 };
 
-// Every option but the file.
-void declare_planning(Options& options, StudyToPlan& wanted);
+// `study` says what STUDY may be.
+void declare_planning(Options& options, StudyToPlan& wanted, const char* study);
 
 struct PlannedStudy {
   std::filesystem::path directory;  // absolute; workers need nothing else

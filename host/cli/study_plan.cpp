@@ -24,8 +24,7 @@ class StudyPlanCommand final : public Command {
                  "failed."}) {}
 
   void declare(Options& options) override {
-    options.required("STUDY", wanted_.file, "Study file");
-    declare_planning(options, wanted_);
+    declare_planning(options, wanted_, "Study file");
     options.flag("--json", json_, "Print the plan as JSON");
   }
 

@@ -38,13 +38,12 @@ class StudyRun final : public Command {
              "signal, everything saved."}) {}
 
   void declare(Options& options) override {
-    options.required("STUDY", wanted_.file, "Study file, or the directory of a planned study");
+    declare_planning(options, wanted_, "Study file, or the directory of a planned study");
     options.number("--jobs", 0, 4096, work_.slots,
                    "Runs at a time, which share the cores; 0: one, or one a GPU");
     options.flag("--yes", yes_, "Begin days of work without asking");
     options.flag("--fail-fast", work_.fail_fast, "Stop all runs when one has failed");
     options.flag("--retry-failed", retry_failed_, "Try again what failed for good before");
-    declare_planning(options, wanted_);
   }
 
   int run(const GlobalOptions& global) override {

@@ -9,6 +9,8 @@
 //   DIR/outcomes/              how attempts ended (study/outcomes.hpp)
 #pragma once
 
+#include "report/study_summary.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -19,18 +21,9 @@
 namespace gh::host {
 
 // One run directory. A job with `until` is a trunk: what several others train alike, and begin with.
-struct Job {
+struct Job : RowOfStudy {
   // Hexadecimal digits of what makes its numbers: resolved recipe, data, plugins with versions, seed.
   std::string id;
-  // For people, "GH, w = 0.5"; every seed of an arm has the same.
-  std::string label;
-  // Of its [[arm]] alone; empty where the study has none.
-  std::string arm;
-  // Every axis but the seed, key → value as TOML, in the order of the file.
-  std::vector<std::pair<std::string, std::string>> axes;
-  std::string seed;
-  // Label of the arm it is compared with; its own for a baseline; empty: none.
-  std::string baseline;
   std::string recipe;      // file, relative to the study's directory
   std::string directory;   // of the run, relative to the study's directory
   int64_t epochs = 0;      // of all stages, to the end
@@ -38,20 +31,11 @@ struct Job {
   std::string from;        // id of the trunk it begins with; empty: none
   int64_t from_epoch = 0;  // at which
   double seconds = 0;      // what it is estimated to take, without what `from` saves
-  std::vector<std::string>
-      unintended;      // keys that differ from the baseline's though nobody named them
-  std::string scaled;  // what --scale changed, in words
   // An earlier job has the same id: another row of the same run, which is trained once.
   bool repeated = false;
 };
 
-struct JobList {
-  std::string name;
-  std::string file;      // the study file, absolute
-  std::string baseline;  // label or arm, for headings
-  std::vector<std::string> metrics;
-  std::string layout = "rows";
-  std::vector<std::string> blocks;
+struct JobList : StudyHeading {
   int64_t retries = 2;  // further attempts where an exit code leaves hope
   std::string scale;    // what it was planned with: "small"; empty: as it is written
   // Files given by --plugin, absolute: workers load them, too.

@@ -193,33 +193,22 @@ class Progress {
 };
 
 RunOfStudy run_of(const fs::path& study, const Job& job, const Position& at) {
-  return {.label = job.label,
-          .arm = job.arm,
-          .axes = job.axes,
-          .seed = job.seed,
-          .baseline = job.baseline,
-          .state = at.state,
-          .epochs_done = at.epochs,
-          .epochs_planned = job.epochs,
-          .seconds_left = at.left,
-          .directory = study / job.directory,
-          .failure = at.failure,
-          .unintended = job.unintended,
-          .scaled = job.scaled};
+  RunOfStudy out{job};
+  out.state = at.state;
+  out.epochs_done = at.epochs;
+  out.epochs_planned = job.epochs;
+  out.seconds_left = at.left;
+  out.directory = study / job.directory;
+  out.failure = at.failure;
+  return out;
 }
 
 }  // namespace
 
 StudySummary summarize(const fs::path& study, const JobList& jobs, Leases& leases) {
   const Progress progress(study, jobs, &leases);
-  StudySummary out;
-  out.name = jobs.name;
-  out.file = jobs.file;
+  StudySummary out{jobs};
   out.directory = study;
-  out.baseline = jobs.baseline;
-  out.metrics = jobs.metrics;
-  out.layout = jobs.layout;
-  out.blocks = jobs.blocks;
   out.updated = utc_now();
   for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
     const Job& job = jobs.jobs[i];

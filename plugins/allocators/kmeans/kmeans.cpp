@@ -18,8 +18,7 @@ using gh::ops::KMeansStart;
 class KMeans final : public gh::Allocator {
  public:
   explicit KMeans(const gh::Params& params)
-      : metric_(params.text("metric") == "spherical" ? KMeansMetric::spherical
-                                                     : KMeansMetric::euclidean),
+      : metric_(gh::ops::kmeans_metric(params.text("metric"))),
         start_(params.text("start") == "random" ? KMeansStart::random : KMeansStart::plus_plus),
         iterations_(params.integer("iterations")),
         every_(params.integer("every")),

@@ -60,8 +60,7 @@ class Clusters final : public gh::Evaluator {
       : chosen_(gh::read_features(params)),
         structure_(params.text("source") == "structure"),
         points_(params.integer("points")),
-        metric_(params.text("metric") == "spherical" ? KMeansMetric::spherical
-                                                     : KMeansMetric::euclidean),
+        metric_(gh::ops::kmeans_metric(params.text("metric"))),
         iterations_(params.integer("iterations")) {}
 
   void check(const gh::EvalFacts& facts, gh::Complaints& out) const override {

@@ -19,6 +19,7 @@
 #include "gh/tensor.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace gh {
 inline namespace v1 {
@@ -31,6 +32,11 @@ enum class KMeansMetric : int {
   // has the cosine 0 with all.
   spherical = 1
 };
+
+// As parameters name it: "euclidean" or "spherical".
+inline KMeansMetric kmeans_metric(std::string_view name) {
+  return name == "spherical" ? KMeansMetric::spherical : KMeansMetric::euclidean;
+}
 
 // Values are frozen; new ones are appended.
 enum class KMeansStart : int {
