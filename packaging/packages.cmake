@@ -1,7 +1,7 @@
 # `make packages`: a Debian package and a tarball that runs from wherever it is unpacked. Both bring LibTorch along.
 set(CPACK_PACKAGE_NAME ghhost)
 set(CPACK_PACKAGE_VENDOR "ghhost contributors")
-set(CPACK_PACKAGE_CONTACT "ghhost contributors <ghhost@localhost>")
+set(CPACK_PACKAGE_CONTACT ${CPACK_PACKAGE_VENDOR})
 set(CPACK_PACKAGE_FILE_NAME ghhost-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_SOURCE_DIR}/dist)
 set(CPACK_GENERATOR DEB TGZ)

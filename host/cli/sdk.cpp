@@ -15,8 +15,8 @@ class Sdk final : public Command {
  public:
   Sdk()
       : Command({"sdk", "Print where the CMake package, the recipes and the pages of ghhost are",
-                 "Examples:\n  cmake -S . -B build -Dghsdk_DIR=$(ghhost sdk --cmake-dir)\n"
-                 "  ghhost run $(ghhost sdk --recipes-dir)/toy.toml"}) {}
+                 "Examples:\n  ghhost run \"$(ghhost sdk --recipes-dir)/toy.toml\"\n"
+                 "  cmake -S . -B build -Dghsdk_DIR=\"$(ghhost sdk --cmake-dir)\""}) {}
 
   void declare(Options& options) override {
     options.flag("--cmake-dir", cmake_, "Only that of the CMake package");

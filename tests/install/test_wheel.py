@@ -42,9 +42,9 @@ class Environment:
         return {p.relative_to(self.place) for p in self.place.rglob("*") if p.is_file() and p.suffix != ".pyc"}
 
 
-class Wheel(unittest.TestCase):
+class WithWheel(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def set_up(cls):
         if not importlib.util.find_spec("wheel"):
             sys.exit(77)
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="ghhost-wheel-"))
@@ -54,6 +54,12 @@ class Wheel(unittest.TestCase):
         cls.env = Environment(cls.dir / "env")
         cls.bare = cls.env.files()
         cls.env.install(cls.wheel)
+
+
+class Wheel(WithWheel):
+    @classmethod
+    def setUpClass(cls):
+        cls.set_up()
 
     def with_torch(self, files):
         """What ghhost says where the torch package is another one: files of it by name."""
@@ -118,7 +124,13 @@ class Wheel(unittest.TestCase):
         finally:
             self.env.install(self.wheel)
 
-    @unittest.skipUnless(os.environ.get("GH_SLOW"), "GH_SLOW=1")
+
+@unittest.skipUnless(os.environ.get("GH_SLOW"), "GH_SLOW=1")
+class PluginOfPip(WithWheel):
+    @classmethod
+    def setUpClass(cls):
+        cls.set_up()
+
     def test_a_plugin_becomes_a_package_that_others_install(self):
         call(self.env.ghhost, "new-plugin", "ssl", "my_method", "--wheel", cwd=self.dir)
         folder = self.dir / "my_method"
