@@ -4,6 +4,7 @@ file(GLOB modules "${plugins}/*.so")
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${our_libraries} MODULES ${modules}
   RESOLVED_DEPENDENCIES_VAR found
   PRE_EXCLUDE_REGEXES "^lib(c|m|dl|rt|pthread|stdc\\+\\+|gcc_s|gomp)\\.so" "^ld-linux" "^lib(torch|c10|ghsdk|ghops)")
+file(MAKE_DIRECTORY "${to}")
 foreach(library IN LISTS found)
   get_filename_component(name "${library}" NAME)
   file(REAL_PATH "${library}" file)

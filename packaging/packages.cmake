@@ -6,24 +6,24 @@ set(CPACK_PACKAGE_FILE_NAME ghhost-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCE
 set(CPACK_OUTPUT_FILE_PREFIX ${PROJECT_SOURCE_DIR}/dist)
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_THREADS 0)
+set(CPACK_INSTALL_CMAKE_PROJECTS)
+foreach(component Unspecified torch libraries)
+  list(APPEND CPACK_INSTALL_CMAKE_PROJECTS ${CMAKE_BINARY_DIR} ghhost ${component} /)
+endforeach()
+
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE zstd)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib ${GH_TORCH_ROOT}/lib)
-# What plugins are built with; the compiler is the one whose libraries they are built against.
 string(REGEX MATCH "^[0-9]+" compiler ${CMAKE_CXX_COMPILER_VERSION})
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake (>= 3.25), ninja-build, g++-${compiler}")
-# Debian's libraries are its dependencies; the tarball has its own.
-set(of_all "${CMAKE_BINARY_DIR};ghhost;Unspecified;/;${CMAKE_BINARY_DIR};ghhost;torch;/")
-file(CONFIGURE OUTPUT packages_by_kind.cmake CONTENT [[
+execute_process(COMMAND dpkg-query -W -f "\${Version}" libc6 OUTPUT_VARIABLE libc ERROR_QUIET)
+string(REGEX MATCH "^[0-9.]+" libc "${libc}")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${libc}), libstdc++6 (>= ${compiler})")
+# For plugins.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake (>= 3.25), ninja-build, g++ (>= ${compiler})")
+file(CONFIGURE OUTPUT package_places.cmake CONTENT [[
 if(CPACK_GENERATOR STREQUAL DEB)
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-  set(CPACK_INSTALL_CMAKE_PROJECTS "@of_all@")
-else()
-  set(CPACK_INSTALL_CMAKE_PROJECTS "@of_all@;@CMAKE_BINARY_DIR@;ghhost;libraries;/")
 endif()
 ]] @ONLY)
-set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_BINARY_DIR}/packages_by_kind.cmake)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_BINARY_DIR}/package_places.cmake)
 include(CPack)
