@@ -6,7 +6,7 @@ BUILD ?= build
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 
-.PHONY: build run test test-all asan tsan fuzz cuda-check format format-check tidy coverage hooks install bench clean compile
+.PHONY: build run test test-all asan tsan fuzz cuda-check format format-check tidy coverage hooks install wheel packages bench clean compile
 build:
 	@scripts/setup.sh
 	@$(MAKE) --no-print-directory compile TARGET=product
@@ -97,6 +97,13 @@ hooks:
 # PREFIX=… installs somewhere else than /usr/local.
 install: build
 	@cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+# dist/ghhost-….whl, for `pip install`; a Debian package and a tarball with LibTorch in them. docs/install.md has what they are for.
+wheel: build
+	@scripts/setup.sh --wheel
+	@packaging/wheel/pack.sh $(BUILD) dist .venv/bin/python
+packages: build
+	@cpack --config $(BUILD)/CPackConfig.cmake
 
 bench: build
 	@bench/startup.py

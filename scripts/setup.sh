@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs and is missing, finds or gets LibTorch, and writes its directory to build/torch-dir.
 #   scripts/setup.sh          for building and running
+#   scripts/setup.sh --wheel  also what makes wheels
 #   scripts/setup.sh --test   also what the tests need
 #   scripts/setup.sh --test-all   also what the fuzzers, clang-tidy and the test of Slurm need
 # Variables: GH_TORCH_DIR (or Torch_DIR, CMAKE_PREFIX_PATH) use this LibTorch; GH_TORCH_VERSION another version from the package
@@ -12,6 +13,8 @@ torch_version=${GH_TORCH_VERSION:-2.13.0}
 clang_format_version=14.0.6
 tensorboard_version=2.21.0
 safetensors_version=0.8.0
+wheel_version=0.48.0
+scikit_build_version=1.1.2
 packages=(g++ cmake ninja-build ccache make python3 libboost-dev libtomlplusplus-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libssl-dev libjpeg-dev libspng-dev zlib1g-dev libgloo-dev pkg-config catch2)
 
@@ -94,6 +97,13 @@ if [ -z "$torch_dir" ]; then
   [ -n "$torch_dir" ] || { say "the torch package holds no LibTorch; give one with GH_TORCH_DIR"; exit 69; }
 fi
 
+case ${1:-} in --wheel | --test | --test-all)
+  ensure_venv
+  if ! .venv/bin/python -c "import wheel as w, sys; sys.exit(w.__version__ != '$wheel_version')" 2>/dev/null; then
+    say "getting wheel $wheel_version into .venv"
+    .venv/bin/pip install --quiet --disable-pip-version-check "wheel==$wheel_version" >&2
+  fi ;;
+esac
 if [ "${1:-}" = --test-all ] && command -v apt-get >/dev/null; then
   install_packages clang-14 libclang-rt-14-dev clang-tidy-14
   # A Slurm that a test starts and stops.
@@ -108,7 +118,10 @@ if [ "${1:-}" = --test ] || [ "${1:-}" = --test-all ]; then
   if command -v apt-get >/dev/null && ! command -v parallel >/dev/null; then
     install_packages parallel
   fi
-  ensure_venv
+  # Shells that complete command lines.
+  if command -v apt-get >/dev/null && ! { command -v zsh && command -v fish; } >/dev/null; then
+    install_packages zsh fish
+  fi
   if ! .venv/bin/clang-format --version 2>/dev/null | grep -q " $clang_format_version"; then
     say "getting clang-format $clang_format_version into .venv"
     .venv/bin/pip install --quiet --disable-pip-version-check "clang-format==$clang_format_version" >&2
@@ -120,6 +133,11 @@ if [ "${1:-}" = --test ] || [ "${1:-}" = --test-all ]; then
   if ! .venv/bin/python -c "import safetensors as s, sys; sys.exit(s.__version__ != '$safetensors_version')" 2>/dev/null; then
     say "getting safetensors $safetensors_version into .venv"
     .venv/bin/pip install --quiet --disable-pip-version-check "safetensors==$safetensors_version" >&2
+  fi
+  # Plugins are made packages of.
+  if ! .venv/bin/python -c "import scikit_build_core as s, sys; sys.exit(s.__version__ != '$scikit_build_version')" 2>/dev/null; then
+    say "getting scikit-build-core $scikit_build_version into .venv"
+    .venv/bin/pip install --quiet --disable-pip-version-check "scikit-build-core==$scikit_build_version" >&2
   fi
 fi
 

@@ -20,6 +20,8 @@ std::unique_ptr<Command> plugins_list_command();
 std::unique_ptr<Command> plugins_info_command();
 std::unique_ptr<Command> plugins_check_command();
 std::unique_ptr<Command> new_plugin_command();
+std::unique_ptr<Command> sdk_command();
+std::unique_ptr<Command> complete_command();
 std::unique_ptr<Command> report_command();
 std::unique_ptr<Command> diff_command();
 std::unique_ptr<Command> study_plan_command();
@@ -34,9 +36,9 @@ inline constexpr std::array kCommands = {
     run_command,          resume_command,       export_command,       replay_command,
     check_command,        keys_command,         eval_command,         data_check_command,
     data_preview_command, plugins_list_command, plugins_info_command, plugins_check_command,
-    new_plugin_command,   report_command,       diff_command,         study_plan_command,
-    study_run_command,    study_work_command,   study_status_command, study_submit_command,
-    version_command,
+    new_plugin_command,   sdk_command,          report_command,       diff_command,
+    study_plan_command,   study_run_command,    study_work_command,   study_status_command,
+    study_submit_command, complete_command,     version_command,
 };
 
 // Commands of two words stand below their first.

@@ -105,7 +105,8 @@ void declare_program(CLI::App& app, GlobalOptions& global) {
       "  ghhost COMMAND --help");
   app.add_option("--plugin", global.plugins,
                  "Plugin file, or directory to look in first; may be repeated. A file that cannot "
-                 "be used is an error. Then GHHOST_PLUGIN_PATH, the user's directory and the "
+                 "be used is an error. Then GHHOST_PLUGIN_PATH, what packages beside ghhost bring, "
+                 "the user's directory and the "
                  "bundled plugins.")
       ->type_name("PATH")
       ->expected(1)

@@ -1,8 +1,10 @@
 // ghhost new-plugin KIND NAME: a folder that builds against the installed SDK and runs as it is.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/installed_tree.hpp"
 #include "files/file_write.hpp"
 #include "recipe/recipe.hpp"
+#include "run/environment.hpp"
 #include "run/standard_streams.hpp"
 
 #include "gh/error.hpp"
@@ -15,15 +17,6 @@
 namespace gh::host {
 namespace fs = std::filesystem;
 namespace {
-
-fs::path program_prefix() { return fs::read_symlink("/proc/self/exe").parent_path().parent_path(); }
-
-fs::path template_directory() { return program_prefix() / "share" / "ghhost" / "templates"; }
-
-// A build tree is laid out like a prefix but holds no package to find.
-bool prefix_has_no_sdk(const fs::path& prefix) {
-  return !fs::exists(prefix / "include" / "gh" / "component.hpp");
-}
 
 bool is_plugin_name(const std::string& name) {
   const auto small = [](char c) { return c >= 'a' && c <= 'z'; };
@@ -57,12 +50,14 @@ class NewPlugin final : public Command {
  public:
   NewPlugin()
       : Command({"new-plugin", "Write a plugin that builds and runs as it is",
-                 "Example:\n  ghhost new-plugin ssl my_method"}) {}
+                 "Examples:\n  ghhost new-plugin ssl my_method\n  ghhost new-plugin ssl my_method "
+                 "--wheel"}) {}
 
   void declare(Options& options) override {
     options.required("KIND", kind_, "ssl, structure, allocator, dataset, backbone or evaluator");
     options.required("NAME", name_, "Name and id: small letters, digits and _");
     options.text("--into", "DIR", into_, "Folder to create; default: NAME");
+    options.flag("--wheel", wheel_, "Also what pip needs to make a package of it");
   }
 
   int run(const GlobalOptions&) override {
@@ -81,7 +76,7 @@ class NewPlugin final : public Command {
           name_);
       return kUsage;
     }
-    const fs::path source = template_directory();
+    const fs::path source = shared_directory("templates");
     require(fs::is_directory(source / kind_), ErrorCode::missing_data,
             "templates are not installed beside this program: ", source.string());
     const fs::path target = fs::absolute(into_.empty() ? name_ : into_);
@@ -90,6 +85,7 @@ class NewPlugin final : public Command {
     fs::create_directories(target);
     copy_filled(source, target);
     copy_filled(source / kind_, target);
+    if (wheel_) copy_filled(source / "wheel", target);
     fs::path shown = fs::proximate(target);
     if (shown.string().starts_with("..")) shown = target;
     print_next(target, shown);
@@ -100,7 +96,7 @@ class NewPlugin final : public Command {
   void print_next(const fs::path& target, const fs::path& shown) const {
     fs::path prefix = program_prefix();
     print_result("{}\nNext:\n", target.string());
-    if (prefix_has_no_sdk(prefix)) {
+    if (sdk_cmake_directory().empty()) {
       print_result("  # {} has no SDK: install from the sources of ghhost first\n",
                    prefix.string());
       print_result("  export PREFIX=$HOME/.local; make install PREFIX=$PREFIX\n");
@@ -111,6 +107,11 @@ class NewPlugin final : public Command {
         "  ghhost plugins check {0}/build/{1}.so\n"
         "  ghhost --plugin {0}/build/{1}.so run {0}/recipe.toml\n",
         shown.string(), name_, prefix.string());
+    if (wheel_)
+      print_result(
+          "  # the package, for environments with ghhost in them\n"
+          "  pip install scikit-build-core && pip wheel --no-build-isolation --no-deps {}\n",
+          shown.is_absolute() ? shown.string() : "./" + shown.string());
   }
 
   std::string fill(std::string text) const {
@@ -122,6 +123,9 @@ class NewPlugin final : public Command {
     replace("@KIND@", kind_);
     replace("@NAME@", name_);
     replace("@CLASS@", class_name(name_));
+    const nlohmann::ordered_json versions = describe_environment();
+    replace("@GHHOST@", versions["ghhost"].get<std::string>());
+    replace("@TORCH@", versions["torch"].get<std::string>());
     return text;
   }
 
@@ -134,6 +138,7 @@ class NewPlugin final : public Command {
   }
 
   std::string kind_, name_, into_;
+  bool wheel_ = false;
 };
 
 }  // namespace

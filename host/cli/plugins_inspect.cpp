@@ -20,7 +20,7 @@ class Inspect final : public Command {
       : Command(depth == InspectDepth::info ? kInfo : kCheck), depth_(depth) {}
 
   void declare(Options& options) override {
-    options.required("WHAT", what_, "A file, kind/id, id or plugin name");
+    options.required("PLUGIN", what_, "A file, kind/id, id or plugin name");
     options.flag("--json", json_, "Print JSON");
   }
 

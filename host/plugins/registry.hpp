@@ -49,7 +49,7 @@ nlohmann::ordered_json describe_plugins(const std::vector<LoadedPlugin>& plugins
 // A plugin file that was found; nothing of it has run.
 struct PluginFile {
   std::filesystem::path file;
-  std::string origin;                // "--plugin", "GHHOST_PLUGIN_PATH", "user", "bundled"
+  std::string origin;                // as in SearchPath::Place
   bool named = false;                // by --plugin itself, not found in a directory
   std::optional<PluginNote> note;    // as far as it could be read
   std::optional<PluginError> error;  // why it is not used

@@ -69,11 +69,15 @@ SearchPath default_search_path(const std::vector<std::string>& plugin_arguments)
   }
   if (const auto list = environment("GHHOST_PLUGIN_PATH"))
     add_list(path, *list, "GHHOST_PLUGIN_PATH");
-  if (const auto user = user_directory()) add(path, *user, "user");
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return path;
   const fs::path prefix = program.parent_path().parent_path();
+  // The ghhost package of a Python environment: what its other packages bring comes before what the
+  // user has for all environments.
+  if (!error && fs::exists(prefix / "__main__.py"))
+    add(path, prefix.parent_path() / "ghhost_plugins", "packages");
+  if (const auto user = user_directory()) add(path, *user, "user");
+  if (program.empty()) return path;
   add(path, prefix / "lib" / "ghhost" / "plugins", "bundled");
   // Where distributions install libraries to lib64 or lib/<triplet>.
   const fs::path installed = prefix / GH_INSTALL_LIBDIR / "ghhost" / "plugins";

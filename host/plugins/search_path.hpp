@@ -13,16 +13,16 @@ struct SearchPath {
   static constexpr std::string_view kArgument = "--plugin";
   struct Place {
     std::filesystem::path path;  // a directory, or one file
-    std::string origin;          // kArgument, "GHHOST_PLUGIN_PATH", "user", "bundled"
+    std::string origin;          // kArgument, "GHHOST_PLUGIN_PATH", "packages", "user", "bundled"
     bool argument() const { return origin == kArgument; }
   };
   std::vector<Place> places;
   std::vector<std::string> ignored;  // what was not taken and why, for messages
 };
 
-// --plugin arguments, GHHOST_PLUGIN_PATH (ignored when the program has raised rights), the user's
-// directory
-// ($XDG_DATA_HOME/ghhost/plugins), then ../lib/ghhost/plugins beside the program.
+// --plugin arguments, GHHOST_PLUGIN_PATH (ignored when the program has raised rights),
+// ghhost_plugins beside the ghhost package where the program is one of a Python environment, the
+// user's directory ($XDG_DATA_HOME/ghhost/plugins), then ../lib/ghhost/plugins beside the program.
 SearchPath default_search_path(const std::vector<std::string>& plugin_arguments);
 
 // The plugin files of a place, sorted by name: every *.so of a directory, whatever it turns out to

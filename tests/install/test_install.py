@@ -1,9 +1,10 @@
-"""A stranger's way: install, scaffold a plugin of every kind, build it against the installed SDK, check it, run it, and swap it
+"""A stranger's way: install, move the tree, scaffold a plugin of every kind, build it against the installed SDK, check it, run it, and swap it
 into the toy recipe of a host that is not rebuilt."""
 import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -34,8 +35,8 @@ class InstalledSdk(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="ghhost-install-"))
-        cls.prefix = cls.dir / "prefix"
-        call("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        call("cmake", "--install", BUILD, "--prefix", cls.dir / "before")
+        cls.prefix = (cls.dir / "before").rename(cls.dir / "prefix")
         cls.ghhost = cls.prefix / "bin/ghhost"
 
     @classmethod
@@ -47,6 +48,36 @@ class InstalledSdk(unittest.TestCase):
         plugins = json.loads((self.dir / "toy/environment.json").read_text())["plugins"]
         for plugin in plugins:
             self.assertTrue(plugin["file"].startswith(str(self.prefix)), plugin["file"])
+
+    def test_links_of_installed_pages_lead_to_something(self):
+        pages = self.prefix / "share/ghhost"
+        links = [(page, target.partition("#")[0]) for page in pages.rglob("*.md")
+                 for target in re.findall(r"\]\(([^)\s#]+)\)", re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S))
+                 if "://" not in target]
+        self.assertGreater(len(links), 50)
+        self.assertEqual([f"{page.relative_to(pages)}: {path}" for page, path in links if not (page.parent / path).exists()], [])
+        # Text of links that were taken out is left.
+        self.assertIn("CONTRIBUTING.md", (pages / "README.md").read_text())
+
+    def test_recipes_licence_and_man_page_are_there(self):
+        recipes = pathlib.Path(call(self.ghhost, "sdk", "--recipes-dir").strip())
+        there = {file.relative_to(recipes) for file in recipes.rglob("*.toml")}
+        self.assertEqual(there, {file.relative_to(SOURCE / "recipes") for file in (SOURCE / "recipes").rglob("*.toml")})
+        self.assertIn("MIT", (self.prefix / "share/doc/ghhost/copyright").read_text())
+        page = (self.prefix / "share/man/man1/ghhost.1").read_text()
+        for group in ("", "data", "plugins", "study"):
+            for line in call(self.ghhost, "complete", "--", *group.split(), "").splitlines():
+                command = f"{group} {line.split(chr(9))[0]}".strip()
+                self.assertTrue(command in ("data", "plugins", "study") or f".It Cm {command}\n" in page, command)
+
+    def test_nothing_in_it_is_where_it_was_built(self):
+        for file in [self.ghhost, *self.prefix.glob("lib*/*.so*"), *self.prefix.glob("lib*/ghhost/plugins/*.so")]:
+            paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", call("readelf", "-d", file))
+            for path in ":".join(paths).split(":"):
+                self.assertTrue(path == "" or path.startswith("$ORIGIN"), f"{file}: {path}")
+        for file in self.prefix.rglob("*.cmake"):
+            for place in (SOURCE, BUILD):
+                self.assertNotIn(str(place) + "/", file.read_text(), file)
 
     def test_a_new_plugin_of_every_kind_builds_checks_runs_and_swaps_in(self):
         before = hashlib.sha256(self.ghhost.read_bytes()).hexdigest()

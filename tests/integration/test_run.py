@@ -1,9 +1,11 @@
 """Runs of the toy recipe, from the command line to the run directory."""
 import json
+import pathlib
 import re
 import signal
 import subprocess
 import time
+import tomllib
 import unittest
 
 from ghhost_case import GHHOST, SHORT, SOURCE, TOY, GhhostCase
@@ -159,7 +161,7 @@ class Trouble(GhhostCase):
 class CommandLine(GhhostCase):
     def test_every_command_has_help_with_an_example(self):
         commands = [[], ["run"], ["check"], ["plugins"], ["plugins", "list"], ["plugins", "info"], ["plugins", "check"],
-                    ["new-plugin"], ["report"], ["version"], ["keys"]]
+                    ["new-plugin"], ["sdk"], ["report"], ["complete"], ["version"], ["keys"]]
         for command in commands:
             text = self.ghhost(*command, "--help").stdout
             self.assertRegex(text, r"Examples?:\s+ghhost", command)
@@ -174,6 +176,21 @@ class CommandLine(GhhostCase):
     def test_a_new_plugin_of_a_program_that_is_not_installed_asks_for_that_first(self):
         said = self.ghhost("new-plugin", "ssl", "mine").stdout
         self.assertLess(said.index("make install PREFIX=$PREFIX"), said.index("-DCMAKE_PREFIX_PATH=$PREFIX"))
+
+    def test_the_packaging_of_a_new_plugin_names_what_it_is_built_with(self):
+        self.ghhost("new-plugin", "ssl", "plain")
+        self.assertFalse((self.dir / "plain/pyproject.toml").exists())
+        self.ghhost("new-plugin", "ssl", "mine", "--wheel")
+        written = tomllib.loads((self.dir / "mine/pyproject.toml").read_text())
+        version = json.loads(self.ghhost("version", "--json").stdout)
+        self.assertEqual(written["project"]["name"], "ghhost-mine")
+        self.assertEqual(written["project"]["dependencies"], [f"ghhost >= {version['ghhost']}, < 2", f"torch == {version['torch']}"])
+        self.assertEqual(written["tool"]["scikit-build"]["cmake"]["define"]["GH_PLUGIN_INSTALL_DIR"], "ghhost_plugins")
+
+    def test_the_sdk_of_a_tree_that_has_none_is_an_error(self):
+        self.assertIn("make install", self.ghhost("sdk", "--cmake-dir", expect=66).stderr)
+        recipes = pathlib.Path(self.ghhost("sdk", "--recipes-dir").stdout.strip())
+        self.assertEqual((recipes / "toy.toml").read_bytes(), TOY.read_bytes())
 
     def test_a_missing_recipe_is_named(self):
         done = self.ghhost("run", "nowhere.toml", expect=78)
