@@ -53,10 +53,12 @@ std::string device_of(const fs::path& torch) {
 std::string problem(const fs::path& packages) {
   const fs::path torch = packages / "torch";
   const std::string needed = std::string("torch ") + GH_TORCH_VERSION + " (" GH_TORCH_DEVICE ")";
+  // Both have pip replace a torch of the same version for another device, too.
   const std::string remedy =
-      std::string("\nInstall it in the same environment: pip install torch==") + GH_TORCH_VERSION +
-      (std::string(GH_TORCH_DEVICE) == "cpu" ? " --index-url https://download.pytorch.org/whl/cpu"
-                                             : "");
+      std::string("\nIn the same environment: pip install ") +
+      (std::string(GH_TORCH_DEVICE) == "cpu"
+           ? "torch==" GH_TORCH_VERSION "+cpu --index-url https://download.pytorch.org/whl/cpu"
+           : "--force-reinstall torch==" GH_TORCH_VERSION);
   if (!fs::exists(torch / "lib/libtorch.so"))
     return "needs " + needed + ", and there is no torch in " + packages.string() + "." + remedy;
   const std::string full = told(torch, "__version__"), device = device_of(torch);

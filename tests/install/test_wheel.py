@@ -105,7 +105,7 @@ class Wheel(WithWheel):
         self.assertRegex(self.with_torch(other), r"built with torch \S+ \(cpu\), and the torch in \S+ is 2\.12\.1 \(cpu\)")
         cuda = {"version.py": version.replace("cuda: Optional[str] = None", "cuda: Optional[str] = '13.0'"), "lib/libtorch.so": "",
                 "lib/libtorch_cuda.so": ""}
-        self.assertRegex(self.with_torch(cuda), r"is [\d.]+ \(cuda13\)\.\n.*pip install torch==")
+        self.assertRegex(self.with_torch(cuda), r"is [\d.]+ \(cuda13\)\.\n.*pip install torch==[\d.]+\+cpu --index-url")
 
     def test_what_other_packages_bring_comes_before_what_is_bundled(self):
         place = self.env.packages / "ghhost_plugins"
