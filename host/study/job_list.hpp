@@ -45,6 +45,9 @@ struct Job {
   bool repeated = false;
 };
 
+// Epochs that the job itself trains.
+int64_t own_epochs(const Job& job);
+
 struct JobList {
   std::string name;
   std::string file;      // the study file, absolute
@@ -66,7 +69,7 @@ struct JobList {
 // Throws gh::Error: missing_data where there is none, invalid_param where it is damaged. Jobs that
 // were repeated are marked.
 JobList read_jobs(const std::filesystem::path& study);
-// Atomically.
+// Several may plan the same study at once: the last list stays, whole.
 void write_jobs(const std::filesystem::path& study, const JobList& jobs);
 
 }  // namespace gh::host
