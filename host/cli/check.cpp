@@ -1,4 +1,4 @@
-// ghhost check RECIPE, or a study.
+// ghhost check RECIPE, or a study, or an engine.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
 #include "cli/read_recipe.hpp"
@@ -7,6 +7,7 @@
 #include "recipe/toml.hpp"
 #include "run/standard_streams.hpp"
 #include "session/preflight.hpp"
+#include "study/engine.hpp"
 #include "text/json.hpp"
 
 #include <fmt/format.h>
@@ -30,19 +31,21 @@ class Check final : public Command {
  public:
   Check()
       : Command({"check",
-                 "Validate a recipe, or every arm of a study, without building or reading anything",
+                 "Validate a recipe, every arm of a study or an engine, without building or "
+                 "reading anything",
                  "Examples:\n"
                  "  ghhost check recipes/toy.toml method.temperature=0.5 --resolved\n"
                  "  ghhost check recipes/paper/figure-05-weight.toml --scale small"}) {}
 
   void declare(Options& options) override {
-    arguments_.declare(options, "Recipe or study");
+    arguments_.declare(options, "Recipe, study or engine");
     options.flag("--resolved", resolved_, "Print the recipe with every default");
   }
 
   int run(const GlobalOptions& global) override {
     Registry registry(default_search_path(global.plugins));
     Diagnostics diagnostics;
+    if (is_engine_file(arguments_.file)) return check_engine(diagnostics);
     return is_study_file(arguments_.file) ? check_study(registry, diagnostics)
                                           : check_recipe(registry, diagnostics);
   }
@@ -64,8 +67,21 @@ class Check final : public Command {
       return kUsage;
     }
     const LoadedStudy study = load_study(arguments_.file, arguments_.scale, registry, diagnostics);
-    return show(diagnostics, fmt::format("{}: ok, {} arms × {} seeds\n", arguments_.file,
-                                         study.rows.size(), study.seeds.size()));
+    return show(diagnostics, fmt::format("{}: ok, {} arm{} × {} seed{}\n", arguments_.file,
+                                         study.rows.size(), study.rows.size() == 1 ? "" : "s",
+                                         study.seeds.size(), study.seeds.size() == 1 ? "" : "s"));
+  }
+
+  int check_engine(Diagnostics& diagnostics) const {
+    if (!arguments_.overrides.empty() || !arguments_.scale.empty() || resolved_) {
+      print_message("ghhost: {} is an engine: nothing of it can be changed here\n",
+                    arguments_.file);
+      return kUsage;
+    }
+    const Engine engine = read_engine(arguments_.file, diagnostics);
+    if (!diagnostics.has_errors())
+      fill(engine, {.study = "/study", .name = "study", .command = {"ghhost"}, .set = {}});
+    return show(diagnostics, arguments_.file + ": ok\n");
   }
 
   int show(const Diagnostics& diagnostics, const std::string& result) const {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <new>
 
 namespace gh::host {
@@ -26,6 +27,8 @@ int guarded(const std::function<int()>& work) {
     return kBadRecipe;
   } catch (const Error& error) {
     return report(error.what(), exit_code_for(error.code()));
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("{}: {}", error.path1().string(), error.code().message()), kIo);
   } catch (const std::bad_alloc&) {
     return report("out of memory", kRunFailed);
   } catch (const std::exception& error) {

@@ -2,10 +2,13 @@
 
 #include "cli/read_study.hpp"
 #include "cli/study_data.hpp"
+#include "files/file_write.hpp"
 #include "run/standard_streams.hpp"
 #include "study/calibrate.hpp"
 
 #include "gh/error.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -33,18 +36,28 @@ fs::path default_directory(const LoadedStudy& study) {
   return fs::path("studies") / (name.empty() ? "study" : name);
 }
 
+// Of the study that is planned there already; empty where there is none, or it can only be planned
+// anew.
+std::string name_there(const fs::path& directory) {
+  try {
+    return read_jobs(directory).name;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io) throw;
+    return "";
+  }
+}
+
 // One that holds another study stays as it is.
 fs::path directory_for(const LoadedStudy& study, const std::string& out) {
   const fs::path directory =
       fs::absolute(out.empty() ? default_directory(study) : fs::path(out)).lexically_normal();
-  if (fs::exists(directory / "jobs.json")) {
-    const std::string there = read_jobs(directory).name;
-    require(there == study.file.name, ErrorCode::invalid_param, directory.string(),
-            " holds the study \"", there, "\"; give \"", study.file.name, "\" another --out");
-  }
+  const std::string there = name_there(directory);
+  require(there.empty() || there == study.file.name, ErrorCode::invalid_param, directory.string(),
+          " holds the study \"", there, "\"; give \"", study.file.name, "\" another --out");
   std::error_code error;
   fs::create_directories(directory, error);
   require(!error, ErrorCode::io, "cannot create ", directory.string(), ": ", error.message());
+  if (::access(directory.c_str(), W_OK) != 0) fail_io("cannot write in", directory);
   return directory;
 }
 

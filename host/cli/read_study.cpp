@@ -31,7 +31,7 @@ LoadedStudy load_study(const std::string& file, const std::string& scale, Regist
   study.rows =
       expand(study.file, registry, study.scale ? &*study.scale : nullptr, out,
              [&](const Recipe& recipe, Diagnostics& found) { check_row(recipe, registry, found); });
-  study.seeds = seeds_of(study.file, study.rows);
+  if (!out.has_errors()) study.seeds = seeds_of(study.file, study.rows);
   return study;
 }
 

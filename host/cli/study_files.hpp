@@ -13,7 +13,8 @@ namespace gh::host {
 // message: runs are worth more than what is shown of them.
 void write_study_files(const StudySummary& study);
 
-// Writes them while others wait: so seldom that it takes less than a hundredth of the time.
+// Writes them while runs go on: so seldom that it takes less than a hundredth of the time, and of
+// several workers one is enough.
 class StudyFiles {
  public:
   // Both outlive this.
@@ -21,9 +22,12 @@ class StudyFiles {
   void update();  // once a minute at most
 
  private:
+  std::filesystem::file_time_type page_time() const;
+
   const std::filesystem::path& study_;
   const JobList& jobs_;
   std::chrono::steady_clock::time_point next_{};
+  std::filesystem::file_time_type seen_{};  // when the page was written, the last time this looked
 };
 
 }  // namespace gh::host

@@ -94,18 +94,15 @@ int work_on_study(const JobList& planned, const StudyWork& work, const GlobalOpt
   const JobList jobs = with_plugins(planned, global);
   const std::vector<std::string> gpus =
       gpu_names(cuda_devices(), std::getenv("CUDA_VISIBLE_DEVICES"));
+  forget_removed(jobs, work.study);
   StudyFiles files(work.study, jobs);
-  files.update();
   const WorkRules rules{
       .study = work.study,
       .slots = make_slots(slots_here(jobs, work), own_cores(), gpus),
       .start = [&](const Job& job,
                    const RunSlot& slot) { return start_of(jobs, work.study, job, slot); },
-      .tell =
-          [&](const std::string& line) {
-            print_message("{}\n", line);
-            files.update();
-          },
+      .tell = [](const std::string& line) { print_message("{}\n", line); },
+      .meanwhile = [&] { files.update(); },
       .fail_fast = work.fail_fast};
   WorkEnd end{};
   {

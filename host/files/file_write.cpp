@@ -1,6 +1,7 @@
 #include "files/file_write.hpp"
 
 #include "files/file_descriptor.hpp"
+#include "files/process_mark.hpp"
 
 #include "gh/error.hpp"
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string>
 
 namespace gh::host {
 namespace fs = std::filesystem;
@@ -22,6 +24,22 @@ void write_all(int fd, std::string_view content, const fs::path& file) {
     if (n < 0) fail_io("cannot write", file);
     content.remove_prefix(static_cast<std::size_t>(n));
   }
+}
+
+void write_by_way_of(const fs::path& temporary, const fs::path& file, std::string_view content,
+                     bool synced) {
+  try {
+    const FileDescriptor out(
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (out.get() < 0) fail_io("cannot create", temporary);
+    write_all(out.get(), content, temporary);
+    if (synced && ::fsync(out.get()) != 0) fail_io("cannot sync", temporary);
+    if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  if (synced) sync_path(file.parent_path());
 }
 
 }  // namespace
@@ -38,21 +56,16 @@ void sync_path(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& file, std::string_view content, Durability durability) {
-  const bool synced = durability == Durability::synced;
   fs::path temporary = file;
   temporary += ".tmp";
-  try {
-    const FileDescriptor out(
-        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (out.get() < 0) fail_io("cannot create", temporary);
-    write_all(out.get(), content, temporary);
-    if (synced && ::fsync(out.get()) != 0) fail_io("cannot sync", temporary);
-    if (::rename(temporary.c_str(), file.c_str()) != 0) fail_io("cannot replace", file);
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  if (synced) sync_path(file.parent_path());
+  write_by_way_of(temporary, file, content, durability == Durability::synced);
+}
+
+void write_shared_file(const fs::path& file, std::string_view content, Durability durability) {
+  std::string own = ".";
+  own.append(machine_name()).append("-").append(std::to_string(::getpid()));
+  own.append(".").append(file.filename()).append(".tmp");
+  write_by_way_of(file.parent_path() / own, file, content, durability == Durability::synced);
 }
 
 }  // namespace gh::host

@@ -13,6 +13,11 @@ enum class Durability { synced, renamed };
 void write_file_atomically(const std::filesystem::path& file, std::string_view content,
                            Durability durability = Durability::synced);
 
+// The same for a file that several processes write at the same time, also of other machines: each
+// under a name of its own first. The last one stays, whole.
+void write_shared_file(const std::filesystem::path& file, std::string_view content,
+                       Durability durability = Durability::synced);
+
 // Puts a file or directory on the disk where the file system can, and says nothing where it cannot.
 void sync_path(const std::filesystem::path& path);
 

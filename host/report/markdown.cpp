@@ -11,7 +11,7 @@ namespace gh::host {
 std::string markdown_cell(std::string_view text) {
   std::string out;
   for (const char c : one_line(text)) {
-    if (c == '|') out += '\\';
+    if (c == '|' || c == '<') out += '\\';
     out += c;
   }
   return out;

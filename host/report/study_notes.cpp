@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 namespace gh::host {
 namespace {
@@ -182,11 +183,28 @@ std::vector<std::string> StudyNotes::flags(const StudyResults& results) const {
             row.label);
   for (const auto& [why, labels] : refused)
     out.push_back(fmt::format("{}: {}", listed(labels), why));
-  Said scaled;
-  for (const RunOfStudy& run : study_.runs) say(scaled, run.scaled, run.label);
-  for (const auto& [what, labels] : scaled)
-    out.push_back(fmt::format("Scaled: {}{}", what,
-                              scaled.size() > 1 ? fmt::format(" ({})", listed(labels)) : ""));
+  for (std::string& line : scaled(results.rows.size())) out.push_back(std::move(line));
+  return out;
+}
+
+// Changes that the same arms share stand together.
+std::vector<std::string> StudyNotes::scaled(std::size_t arms) const {
+  Said changes;
+  for (const RunOfStudy& run : study_.runs) {
+    std::istringstream lines(run.scaled);
+    for (std::string line; std::getline(lines, line);)
+      say(changes, line.substr(std::min(line.find_first_not_of(' '), line.size())), run.label);
+  }
+  std::vector<std::string> out;
+  while (!changes.empty()) {
+    const std::vector<std::string> labels = changes.front().second;
+    std::string text;
+    for (const auto& [change, of] : changes)
+      if (of == labels) text += (text.empty() ? "Scaled: " : "; ") + change;
+    std::erase_if(changes, [&](const auto& change) { return change.second == labels; });
+    if (labels.size() < arms) text += fmt::format(" ({})", listed(labels));
+    out.push_back(std::move(text));
+  }
   return out;
 }
 

@@ -41,6 +41,7 @@ class StudyNotes {
   static StudyProtocol protocol(const OfEvaluator& of);
   std::vector<std::string> statistics(const StudyResults& results) const;
   std::vector<std::string> flags(const StudyResults& results) const;
+  std::vector<std::string> scaled(std::size_t arms) const;
   std::vector<std::string> trouble() const;
 
   const StudySummary& study_;

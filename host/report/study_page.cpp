@@ -114,7 +114,7 @@ std::string study_html(const StudySummary& study, std::span<const RunRecord> run
 
 void write_study_page(const StudySummary& study, const std::filesystem::path& page) {
   const std::vector<RunRecord> runs = load_study_runs(study, ForCurves::yes);
-  write_file_atomically(page, study_html(study, runs, page.parent_path()));
+  write_shared_file(page, study_html(study, runs, page.parent_path()));
 }
 
 }  // namespace gh::host

@@ -122,7 +122,7 @@ void Costs::save() const {
   Json json = Json::object();
   for (const auto& [key, cost] : measured_)
     json[key] = {{"epoch", cost.epoch}, {"memory", cost.memory}, {"disk", cost.disk}};
-  write_file_atomically(file_, json_text(json, 1) + "\n");
+  write_shared_file(file_, json_text(json, 1) + "\n");
 }
 
 }  // namespace gh::host

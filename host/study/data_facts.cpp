@@ -167,7 +167,7 @@ void DataFacts::save() const {
   };
   put(known_->before);
   put(known_->now);
-  write_file_atomically(file_, json_text(json, 1) + "\n");
+  write_shared_file(file_, json_text(json, 1) + "\n");
 }
 
 }  // namespace gh::host

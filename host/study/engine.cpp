@@ -25,6 +25,8 @@ constexpr Param kKeys[] = {
     gh::text("submit", nullptr, "shell command that hands it over"),
 };
 
+constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+
 using Placeholders = std::map<std::string, std::string>;
 
 // Those that every engine has.
@@ -174,8 +176,16 @@ void read_tables(const Table& root, Engine& engine, Diagnostics& out) {
 
 }  // namespace
 
+bool is_engine_file(const std::filesystem::path& file) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(file, failure)) return false;
+  Diagnostics ignored;
+  const std::optional<Table> root =
+      parse_toml(read_regular_file(file.string(), kMostBytes), file.string(), ignored);
+  return root && root->find("submit");
+}
+
 Engine read_engine(const std::filesystem::path& file, Diagnostics& out) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   const std::optional<Table> root =
       parse_toml(read_regular_file(file.string(), kMostBytes), file.string(), out);
   Engine engine;

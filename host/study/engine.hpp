@@ -28,6 +28,9 @@ struct Engine {
   std::vector<std::pair<int, std::string>> on_exit;         // [exit]
 };
 
+// Whether a file says what is submitted: no recipe and no study does.
+bool is_engine_file(const std::filesystem::path& file);
+
 // Mistakes go to `out`, where errors make the result unusable.
 Engine read_engine(const std::filesystem::path& file, Diagnostics& out);
 

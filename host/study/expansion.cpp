@@ -2,6 +2,7 @@
 
 #include "recipe/toml.hpp"
 #include "study/baseline.hpp"
+#include "text/plain_text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,7 +47,9 @@ std::vector<std::string> shown_values(const Array& values) {
   std::vector<std::string> out, short_out;
   for (const Value& value : values) {
     const std::string* text = value.as<std::string>();
-    out.push_back(text && !text->empty() ? *text : to_toml_value(value));
+    const bool plain = text && !text->empty() && is_plain_text(*text) &&
+                       text->find_first_of("\n\t") == std::string::npos;
+    out.push_back(plain ? *text : to_toml_value(value));
     const std::size_t slash = text ? out.back().find_last_of('/') : std::string::npos;
     short_out.push_back(slash == std::string::npos || slash + 1 == out.back().size()
                             ? out.back()

@@ -32,6 +32,15 @@ std::vector<std::size_t> beginnings(const JobList& list) {
   return from;
 }
 
+// With epochs in place of seconds, unless it is known of all jobs how long they take.
+JobList with_lengths(JobList list) {
+  const bool known = std::all_of(list.jobs.begin(), list.jobs.end(),
+                                 [](const Job& job) { return job.seconds > 0; });
+  if (!known)
+    for (Job& job : list.jobs) job.seconds = static_cast<double>(own_epochs(job));
+  return list;
+}
+
 }  // namespace
 
 std::vector<double> longest_paths(const JobList& list) {
@@ -58,7 +67,10 @@ std::vector<double> longest_paths(const JobList& list) {
 }
 
 JobBoard::JobBoard(const JobList& jobs, const fs::path& outcomes, uint64_t seed)
-    : jobs_(jobs), outcomes_(outcomes), entries_(jobs.jobs.size()), paths_(longest_paths(jobs)) {
+    : jobs_(jobs),
+      outcomes_(outcomes),
+      entries_(jobs.jobs.size()),
+      paths_(longest_paths(with_lengths(jobs))) {
   const std::vector<std::size_t> from = beginnings(jobs);
   std::unordered_set<std::string> attempted;
   std::error_code none;

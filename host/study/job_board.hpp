@@ -24,7 +24,7 @@ class JobBoard {
   JobBoard(const JobList& jobs, const std::filesystem::path& outcomes, uint64_t seed);
 
   // Indices of jobs that are open, not busy, and have what they begin with: those that went wrong
-  // fewer times first, then those with the longest path.
+  // fewer times first, then those with the longest path: by epochs where times are not known.
   std::vector<std::size_t> ready();
 
   // Reads its outcome again.

@@ -92,6 +92,10 @@ JobList list_in(const Json& json) {
 
 }  // namespace
 
+int64_t own_epochs(const Job& job) {
+  return std::max<int64_t>(0, (job.until > 0 ? job.until : job.epochs) - job.from_epoch);
+}
+
 const Job* JobList::find(const std::string& id) const {
   const auto found =
       std::find_if(jobs.begin(), jobs.end(), [&](const Job& j) { return j.id == id; });
@@ -124,7 +128,7 @@ void write_jobs(const fs::path& study, const JobList& list) {
   each_heading(list, writer(json));
   Json& jobs = json["jobs"] = Json::array();
   for (const Job& job : list.jobs) each_field(job, writer(jobs.emplace_back(Json::object())));
-  write_file_atomically(study / kFile, json_text(json, 1) + "\n");
+  write_shared_file(study / kFile, json_text(json, 1) + "\n");
 }
 
 }  // namespace gh::host

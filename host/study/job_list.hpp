@@ -35,6 +35,9 @@ struct Job : RowOfStudy {
   bool repeated = false;
 };
 
+// Epochs that the job itself trains.
+int64_t own_epochs(const Job& job);
+
 struct JobList : StudyHeading {
   int64_t retries = 2;  // further attempts where an exit code leaves hope
   std::string scale;    // what it was planned with: "small"; empty: as it is written
@@ -50,7 +53,7 @@ struct JobList : StudyHeading {
 // Throws gh::Error: missing_data where there is none, invalid_param where it is damaged. Jobs that
 // were repeated are marked.
 JobList read_jobs(const std::filesystem::path& study);
-// Atomically.
+// Several may plan the same study at once: the last list stays, whole.
 void write_jobs(const std::filesystem::path& study, const JobList& jobs);
 
 }  // namespace gh::host

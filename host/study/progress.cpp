@@ -30,11 +30,6 @@ struct Position {
   std::string failure;
 };
 
-// Epochs that the job itself trains.
-int64_t own_epochs(const Job& job) {
-  return std::max<int64_t>(0, (job.until > 0 ? job.until : job.epochs) - job.from_epoch);
-}
-
 // What it is estimated to take, or where nobody did, its epochs: times of one study are put into
 // proportion by what has ended.
 double cost(const Job& job) {
@@ -124,6 +119,7 @@ class Progress {
     at.outcome = read_outcome(outcomes_of(study_), job.id);
     const Verdict verdict = judge(at.outcome, list_.retries);
     const fs::path run = study_ / job.directory;
+    if (job.until == 0 && is_removed(study_, job, verdict)) return {};
     if (verdict == Verdict::done || verdict == Verdict::evaluations_failed) {
       at.state = ArmState::done;
       at.epochs = job.until > 0 ? job.until : job.epochs;

@@ -44,7 +44,9 @@ RunState state_of(const fs::path& study, const Job& job, int64_t retries) {
     out.why = status.value("message", "");
     out.state = by_status(status.value("state", ""), status.value("updated", ""));
   }
-  switch (judge(outcome, retries)) {
+  const Verdict verdict = judge(outcome, retries);
+  if (is_removed(study, job, verdict)) return {};
+  switch (verdict) {
     case Verdict::done:
     case Verdict::evaluations_failed:
       out.state = ArmState::done;

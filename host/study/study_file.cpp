@@ -2,6 +2,7 @@
 
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
+#include "text/plain_text.hpp"
 
 #include "gh/error.hpp"
 #include "gh/regular_file.hpp"
@@ -41,6 +42,15 @@ constexpr Param kArmKeys[] = {
 };
 const std::vector<std::string> kTables = {"base", "axes", "arm", "scale"};
 
+// Names stand in lines of a terminal and cells of tables.
+void require_name(const Value& value, const std::string& key, Diagnostics& out) {
+  const std::string& text = *value.as<std::string>();
+  if (text.find_first_not_of(' ') == std::string::npos)
+    out.error(value.source, key, "is empty");
+  else if (!is_plain_text(text) || text.find_first_of("\n\t") != std::string::npos)
+    out.error(value.source, key, "expected one line without tabs and control characters");
+}
+
 std::vector<std::string> texts_at(const Table& table, const char* key) {
   std::vector<std::string> out;
   if (const Value* list = table.find(key))
@@ -79,7 +89,10 @@ class StudyReader {
     const Table read =
         apply_schema(read_schema(kKeys), root, start(), "", kTables, out_, "a study");
     study_.name = study_.file.stem().string();
-    if (const Value* name = read.find("name")) study_.name = *name->as<std::string>();
+    if (const Value* name = read.find("name")) {
+      study_.name = *name->as<std::string>();
+      require_name(*name, "name", out_);
+    }
     if (const Value* baseline = read.find("baseline")) {
       study_.baseline = *baseline->as<std::string>();
       study_.baseline_at = baseline->source;
@@ -89,7 +102,6 @@ class StudyReader {
     study_.metrics = texts_at(read, "metrics");
     study_.blocks = texts_at(read, "blocks");
     if (const Value* value = read.find("blocks")) blocks_at_ = value->source;
-    if (study_.name.empty()) out_.error(root.find("name")->source, "name", "is empty");
     const Value* seeds = read.find("seeds");
     if (!seeds) return;
     for (const Value& seed : *seeds->as<Array>()) study_.seeds.push_back(*seed.as<int64_t>());
@@ -168,7 +180,7 @@ class StudyReader {
     if (const Value* label = read.find("label")) {
       arm.label = *label->as<std::string>();
       const std::string key = join_path(path, "label");
-      if (arm.label.empty()) out_.error(label->source, key, "is empty");
+      require_name(*label, key, out_);
       if (!labels.insert(arm.label).second)
         out_.error(label->source, key, fmt::format("another arm is called \"{}\", too", arm.label));
     }

@@ -263,7 +263,7 @@ class Planner {
 void write_if_other(const fs::path& file, const std::string& text) {
   std::ifstream in(file, std::ios::binary);
   if (in && std::string(std::istreambuf_iterator<char>(in), {}) == text) return;
-  write_file_atomically(file, text, Durability::renamed);
+  write_shared_file(file, text, Durability::renamed);
 }
 
 void make_directory(const fs::path& path) {
@@ -313,6 +313,9 @@ void write_plan(const PlanRequest& request, const StudyPlan& plan) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
     const Job& job = plan.list.jobs[i];
     if (job.repeated) continue;
+    // What a trunk is to do after its end is any row's. It may have begun with another one's, and a
+    // run goes on with its own recipe only.
+    if (job.until > 0 && fs::exists(directory / job.recipe)) continue;
     Recipe recipe = with_seed(request.rows[plan.jobs[i].row].recipe, std::stoll(job.seed));
     recipe.resolved.set("name", Value{job.label, {}});
     write_if_other(directory / job.recipe, to_toml(recipe.resolved));

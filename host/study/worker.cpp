@@ -22,6 +22,7 @@
 #include <optional>
 #include <random>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 namespace gh::host {
@@ -67,6 +68,7 @@ class Worker {
       kill_lost();
       if (!stopping_) fill();
       if (running_.empty() && (stopping_ || board_.all_settled())) break;
+      rules_.meanwhile();
       wait();
     }
     return stopping_.value_or(WorkEnd::settled);
@@ -259,19 +261,52 @@ class Worker {
 
 WorkEnd work(const JobList& jobs, const WorkRules& rules) { return Worker(jobs, rules).run(); }
 
+namespace {
+
+// False where somebody works on it.
+bool forget_attempts(const Job& job, Outcome outcome, const fs::path& study, Leases& leases) {
+  if (leases.take(job.id) == Leases::Taken::no) return false;
+  outcome.forgiven = static_cast<int64_t>(outcome.attempts.size());
+  write_outcome(outcomes_of(study), job.id, outcome);
+  leases.give_back(job.id);
+  return true;
+}
+
+}  // namespace
+
 std::size_t forgive_failed(const JobList& jobs, const fs::path& study) {
   Leases leases(leases_of(study));
   std::size_t forgiven = 0;
   for (const Job& job : jobs.jobs) {
-    Outcome outcome = read_outcome(outcomes_of(study), job.id);
+    const Outcome outcome = read_outcome(outcomes_of(study), job.id);
     if (job.repeated || judge(outcome, jobs.retries) != Verdict::failed) continue;
-    if (leases.take(job.id) == Leases::Taken::no) continue;
-    outcome.forgiven = static_cast<int64_t>(outcome.attempts.size());
-    write_outcome(outcomes_of(study), job.id, outcome);
-    leases.give_back(job.id);
-    ++forgiven;
+    forgiven += forget_attempts(job, outcome, study, leases);
   }
   return forgiven;
+}
+
+std::size_t forget_removed(const JobList& jobs, const fs::path& study) {
+  Leases leases(leases_of(study));
+  std::unordered_set<std::string> wanted;  // trunks
+  std::size_t forgotten = 0;
+  for (std::size_t i = jobs.jobs.size(); i-- > 0;) {  // trunks stand before what begins with them
+    const Job& job = jobs.jobs[i];
+    if (job.repeated) continue;
+    const Outcome outcome = read_outcome(outcomes_of(study), job.id);
+    Verdict verdict = judge(outcome, jobs.retries);
+    const bool is_wanted = job.until == 0 || wanted.contains(job.id);
+    if (is_wanted && is_removed(study, job, verdict)) {
+      forgotten += forget_attempts(job, outcome, study, leases);
+      verdict = Verdict::open;
+    }
+    if (verdict == Verdict::open) wanted.insert(job.from);
+  }
+  return forgotten;
+}
+
+bool is_removed(const fs::path& study, const Job& job, Verdict verdict) {
+  const bool trained = verdict == Verdict::done || verdict == Verdict::evaluations_failed;
+  return trained && !fs::exists(study / job.directory);
 }
 
 fs::path outcomes_of(const fs::path& study) { return study / "outcomes"; }

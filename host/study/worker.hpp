@@ -21,6 +21,7 @@ struct WorkRules {
   // How a job is run; the worker adds the log.
   std::function<RunningProgram::Start(const Job&, const RunSlot&)> start;
   std::function<void(const std::string&)> tell;  // one line on what happens
+  std::function<void()> meanwhile = [] {};       // called all the time; returns soon
   LeaseRules lease = {};
   bool fail_fast = false;  // stop when one has failed
 };
@@ -39,9 +40,16 @@ WorkEnd work(const JobList& jobs, const WorkRules& rules);
 // many these are; what somebody works on is left alone. Throws as work().
 std::size_t forgive_failed(const JobList& jobs, const std::filesystem::path& study);
 
+// Forgets that jobs are done whose run directories somebody has removed, so that they are trained
+// again; of trunks only those that jobs which are left to do begin with. Otherwise as above.
+std::size_t forget_removed(const JobList& jobs, const std::filesystem::path& study);
+
 // Of a study's directory.
 std::filesystem::path outcomes_of(const std::filesystem::path& study);
 std::filesystem::path leases_of(const std::filesystem::path& study);
+
+// Whether it was trained, and somebody has removed its run directory.
+bool is_removed(const std::filesystem::path& study, const Job& job, Verdict verdict);
 
 // "GH, w = 0.5, seed 1": a job for people.
 std::string name_of(const Job& job);

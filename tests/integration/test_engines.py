@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Workers handed to engines: what is printed for each, and a real Slurm and GNU parallel that run them."""
+import json
 import os
 import re
 import shutil
@@ -88,6 +89,12 @@ class Printed(EngineCase):
         self.assertEqual((self.study / "engine/job").read_text(), "4")
         self.ghhost(*submit, "code=7", expect=7)
 
+    def test_an_engine_is_checked_like_a_recipe(self):
+        for text, told in (('text = "@wrokers@"', "@wrokers@"), ('text = ""\ntxt = ""', "did you mean 'text'"), ('text = ""\n[exit]\n300 = ""', "exit code")):
+            own = self.write("own.toml", 'name = "own"\nfile = "job"\nsubmit = ""\n' + text + "\n")
+            self.assertIn(told, self.ghhost("check", own, expect=78).stderr)
+        self.ghhost("check", ENGINES / "slurm.toml", "time=1", expect=64)
+
     def test_mistakes_are_told(self):
         own = self.write("own.toml", 'name = "own"\nfile = "job"\ntext = "@wrokers@"\nsubmit = ""\n')
         submit = ["study", "submit", self.study, "--print"]
@@ -158,6 +165,42 @@ class Slurm(EngineCase):
             self.until(lambda: "stopped 1" in self.log(), 120)
             self.until(lambda: f"{job}_1 PENDING" in slurm.run("squeue", "-h", "-o", "%i %T"))
             self.assertIn("Restarts=1", slurm.run("scontrol", "show", "job", f"{job}_1"))
+
+
+@unittest.skipUnless(os.environ.get("GH_SLOW"), "GH_SLOW=1 trains six runs with each engine")
+class Trained(EngineCase):
+    """Real workers on a real study."""
+
+    def hand_over_study(self, engine, *values, env=None):
+        file = self.write("study.toml", f"""
+            seeds = [0, 1, 2]
+            [base]
+            recipe = "{SOURCE}/recipes/toy.toml"
+            overrides = ["train.epochs=20", "harmonize.warm_up=10", "loader.threads=1"]
+            [axes]
+            "harmonize.weight" = [1.0, 2.0]
+            """)
+        self.ghhost("study", "plan", file, "--out", self.study, "--no-calibration")
+        done = self.ghhost("study", "submit", self.study, "--engine", ENGINES / f"{engine}.toml", "--workers", 2, *values, env=env)
+        states = lambda: json.loads(self.ghhost("study", "status", self.study, "--json").stdout)["states"]
+        self.until(lambda: states()["done"] == 6, 300)
+        return done.stdout
+
+    def log(self):
+        return "\n".join(file.read_text() for file in (self.study / "engine").glob("*.log"))
+
+    @unittest.skipUnless(shutil.which("parallel"), "GNU parallel is not installed (scripts/setup.sh --test)")
+    def test_by_gnu_parallel(self):
+        self.hand_over_study("parallel")
+        rows = self.study / "engine/joblog"
+        self.until(lambda: len(rows.read_text().splitlines()) == 3)
+
+    @unittest.skipIf(private_slurm.why_not(), private_slurm.why_not())
+    def test_by_slurm(self):
+        with private_slurm.PrivateSlurm() as slurm:
+            self.hand_over_study("slurm", "cores=1", "time=10", env=slurm.environment)
+            self.until(lambda: not slurm.run("squeue", "-h", "-o", "%i").split())
+        self.assertIn("6 done", "".join(file.read_text() for file in (self.study / "engine").glob("table-*.log")))
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ docs/paper.md leads to all studies."""
 import concurrent.futures
 import os
 import re
+import tomllib
 import unittest
 
 from ghhost_case import SOURCE, GhhostCase
-from paper_studies import STUDIES
+from paper_studies import STUDIES, arms
 
-# Parts are of recipes that include them, engines are printed in test_engines.py.
+# Parts are of recipes that include them.
 RECIPES = sorted(file for file in [*(SOURCE / "recipes").rglob("*.toml"), *SOURCE.glob("plugins/*/*/recipe.toml")]
-                 if not {"parts", "engines", "paper"} & set(file.relative_to(SOURCE).parts))
+                 if not {"parts", "paper"} & set(file.relative_to(SOURCE).parts))
 
 
 class Recipes(GhhostCase):
@@ -30,6 +31,14 @@ class Recipes(GhhostCase):
     def test_every_recipe_is_one(self):
         self.assertGreater(len(RECIPES), 60)
         self.check_all([(file.stem, [file]) for file in RECIPES])
+
+    def test_every_part_is_a_part_of_something(self):
+        included = {(file.parent / name).resolve() for file in (SOURCE / "recipes").rglob("*.toml")
+                    for name in tomllib.loads(file.read_text()).get("include", [])}
+        based = {arm[1] for file in STUDIES for arm in arms(file)}
+        parts = {file for file in (SOURCE / "recipes").rglob("parts/**/*.toml")}
+        self.assertGreater(len(parts), 3)
+        self.assertEqual(parts - included - based, set())
 
     def test_every_study_is_one_at_both_scales(self):
         self.assertGreater(len(STUDIES), 30)

@@ -2,9 +2,10 @@
 """Studies are planned: what is new and why, what is there, what is shared, what it takes; and again after the file has changed."""
 import json
 import pathlib
+import subprocess
 import unittest
 
-from ghhost_case import SOURCE, GhhostCase
+from ghhost_case import GHHOST, SOURCE, GhhostCase
 
 BASE = """
 [base]
@@ -130,6 +131,26 @@ overrides = ["data.root={self.dir / "nowhere"}"]
         said = self.ghhost("study", "plan", file, "--no-calibration", expect=66).stderr
         self.assertIn("nowhere", said)
         self.assertIn("needed by temperature = 0.1; temperature = 0.2", said)
+
+    def test_an_unreadable_recipe_is_told_whether_or_not_seeds_are_given(self):
+        for base in (self.dir, self.write("broken.toml", "[data\n")):
+            for head in ("", "seeds = [0]\n"):
+                file = self.write("study.toml", f'{head}[base]\nrecipe = "{base}"\n')
+                for command in (["check"], ["study", "plan"]):
+                    self.assertIn(f"{base}", self.ghhost(*command, file, expect=78).stderr)
+
+    def test_a_damaged_list_of_runs_is_written_anew(self):
+        file = self.study(WEIGHTS + ARMS)
+        plan = self.plan(file)
+        self.train(plan, self.runs(plan)[0])
+        (pathlib.Path(plan["directory"]) / "jobs.json").write_text("{")
+        self.assertEqual([job["state"] for job in self.runs(self.plan(file))], ["done"] + 5 * ["new"])
+
+    def test_several_may_plan_at_once(self):
+        file = self.study(WEIGHTS + ARMS)
+        plans = [subprocess.Popen([GHHOST, "study", "plan", file, "--no-calibration"], cwd=self.dir, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) for _ in range(8)]
+        self.assertEqual([(told, plan.returncode) for plan in plans for told in [plan.communicate()[1]]], 8 * [("", 0)])
 
     def test_a_directory_of_another_study_is_left_alone(self):
         self.plan(self.study("", head="name = 'a'\n"), "--out", self.dir / "o")

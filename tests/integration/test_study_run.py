@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -147,6 +148,7 @@ class Workers(StudyCase):
         worker = self.worker()
         status = self.study / "runs/arm-0/status.json"
         self.until(lambda: status.exists() and (self.study / "runs/arm-0/metrics.jsonl").stat().st_size, worker)
+        self.until(lambda: "1 running" in (self.study / "study.html").read_text(), worker)
         run = json.loads(status.read_text())["pid"]
         self.assertNotEqual(run, worker.pid)
         os.kill(run, 0)
@@ -276,6 +278,46 @@ class Whole(StudyCase):
             self.assertRegex(log, "epoch 6/6")
 
 
+    def test_a_study_that_changes_while_the_shared_part_is_trained_goes_on_with_it(self):
+        changes = [*TINY, "train.epochs=60", "harmonize.warm_up=50", "harmonize.ramp=1"]
+
+        def write(label, weights):
+            return self.write("changing.toml", f"""
+                [base]
+                recipe = "{SOURCE}/recipes/toy.toml"
+                overrides = {json.dumps(changes)}
+                [axes]
+                "harmonize.weight" = {weights}
+                [[arm]]
+                label = "{label}"
+                """)
+        command = ["study", write("GH", [1.0, 2.0]), "--out", self.study, "--no-calibration"]
+        worker = self.worker(*command)
+        self.until(lambda: any(run.stat().st_size for run in self.study.glob("runs/*/metrics.jsonl")), worker)
+        worker.kill()
+        worker.communicate()
+        # The row that the shared part was written down with is the last one now, and has another name.
+        write("renamed", [3.0, 2.0, 1.0])
+        self.assertIn("3 runs · 3 done", self.ended(self.worker(*command)))
+        self.jobs = json.loads((self.study / "jobs.json").read_text())["jobs"]
+        self.assertEqual(len(self.jobs), 4)
+        for job in self.jobs[1:]:
+            self.ghhost("run", self.study / job["recipe"], "--out", self.dir / job["id"], env=ALONE)
+            self.assert_same_run(self.dir / job["id"], self.study / job["directory"])
+            self.assertNotIn("epoch 50/60", (self.study / f"logs/{pathlib.Path(job['directory']).name}.log").read_text())
+
+    def test_a_run_that_somebody_removed_is_trained_again(self):
+        self.add_arms(2)
+        self.planned()
+        self.ended(self.worker())
+        before = self.files(self.study / "runs/arm-1")
+        shutil.rmtree(self.study / "runs/arm-1")
+        self.assertEqual(self.state()["states"]["done"], 1)
+        self.assertIn("2 done", self.ended(self.worker()))
+        self.assertEqual(self.files(self.study / "runs/arm-1"), before)
+        self.assertEqual([len(attempts) for _, attempts in sorted(self.outcomes().items())], [1, 2])
+
+
 class Failed(StudyCase):
     def test_what_fails_is_told_and_stops_nobody(self):
         self.add_arms(2)
@@ -337,6 +379,15 @@ class Asked(StudyCase):
         self.assertRegex(told.stderr, r"72 h.*--yes")
         self.assertFalse((self.study / "outcomes").exists())
         self.ended(self.worker("study", self.study, "--yes"))
+
+    def test_a_directory_that_cannot_be_written_is_told_before_anything_else(self):
+        self.add_arms(1)
+        self.planned()
+        (self.study / "logs").write_text("no directory")
+        self.assertIn(f"ghhost: {self.study}/logs: ", self.ghhost("study", "work", self.study, expect=74).stderr)
+        study = self.write("tiny.toml", f'[base]\nrecipe = "{SOURCE}/recipes/toy.toml"\n')
+        told = self.ghhost("study", study, "--out", "/proc", expect=74).stderr
+        self.assertRegex(told, "^ghhost: cannot write in /proc: ")
 
     def test_what_is_no_study_is_refused(self):
         self.assertIn("jobs.json", self.ghhost("study", "work", self.study, expect=66).stderr)

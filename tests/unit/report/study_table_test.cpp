@@ -86,7 +86,9 @@ TEST_CASE("what is missing is —, what failed is named with why, what stands ou
   f.add("GH", 0, "43").unintended = {"train.epochs", "seed_of|data"};
   RunOfStudy& failed = f.add_absent("GH", 1, ArmState::failed);
   failed.failure = "no memory\nsee train.log";
-  f.add_absent("later", 0, ArmState::fresh).scaled = "epochs 500 to 20";
+  f.add_absent("later", 0, ArmState::fresh).scaled = "  epochs: 500 → 20\n  width: 64 → 16\n";
+  f.add_absent("more", 0, ArmState::fresh).scaled =
+      "  epochs: 500 → 20\n  ramp: 10 → 1\n  width: 64 → 16\n";
   f.add_absent("later", 1, ArmState::running);
   f.study.problems = {"the disk is full"};
   const std::string text = study_table(f.study, TableFormat::markdown);
@@ -97,11 +99,12 @@ TEST_CASE("what is missing is —, what failed is named with why, what stands ou
   CHECK(has_line(text, "| base  |   — |      2 |"));  // nmi
   CHECK(has_line(
       text, "| GH †       | base | knn Few | +3.00 |             — |   1 |       1 |     1 |"));
-  CHECK(has_line(text, "- 3 of 6 runs are done; 1 running, 1 failed, 1 new"));
+  CHECK(has_line(text, "- 3 of 7 runs are done; 1 running, 1 failed, 2 new"));
   CHECK(has_line(text, "- No run that is done reports nmi"));
   CHECK(has_line(text, "- † GH differs from its baseline also in train.epochs, seed_of\\|data"));
   CHECK(has_line(text, "- GH failed: no memory see train.log (seed 1)"));
-  CHECK(has_line(text, "- Scaled: epochs 500 to 20"));
+  CHECK(has_line(text, "- Scaled: epochs: 500 → 20; width: 64 → 16 (later, more)"));
+  CHECK(has_line(text, "- Scaled: ramp: 10 → 1 (more)"));
   CHECK(has_line(text, "- the disk is full"));
   CHECK(has_line(study_table(f.study, TableFormat::latex), "later & -- & 0 of 2 \\\\"));
 }
@@ -151,8 +154,10 @@ TEST_CASE("LaTeX is whole: rows of one length, everything escaped, notes as comm
 TEST_CASE("Markdown obeys no label") {
   StudyFixture f;
   f.add("a | b\n| c \x1b[2J", 0, "40");
+  f.add("<b>", 0, "40");
   const std::string text = study_table(f.study, TableFormat::markdown);
   CHECK(has_line(text, "| a \\| b \\| c  [2J |"));
+  CHECK(has_line(text, "| \\<b>             |"));
   CHECK(text.find('\x1b') == text.npos);
 }
 

@@ -73,6 +73,18 @@ TEST_CASE("the longest path begins, and nothing before what it begins with is do
   CHECK_FALSE(board.all_settled());
 }
 
+TEST_CASE("where times are not known, most epochs are the longest path") {
+  const gh::test::TemporaryDirectory dir;
+  JobList list;
+  list.jobs = {job("plain", 7), job("trunk", 0), job("arm", 0, "trunk")};
+  for (Job& one : list.jobs) one.epochs = 30;
+  list.jobs[1].until = list.jobs[2].from_epoch = 20;
+  list.jobs[0].epochs = 25;
+  CHECK(JobBoard(list, dir.path(), 1).ready() == Indices{1, 0});
+  list.jobs[0].epochs = 35;
+  CHECK(JobBoard(list, dir.path(), 1).ready() == Indices{0, 1});
+}
+
 TEST_CASE("one that went wrong waits for the others") {
   const gh::test::TemporaryDirectory dir;
   JobList list;

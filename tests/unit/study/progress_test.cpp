@@ -109,6 +109,7 @@ TEST_CASE("a failure says why and where, and what waits for it has failed, too")
   const Study study;
   study.ended("t", {.code = 66});
   study.ended("c", {.code = 3});
+  study.epochs("c", 30);
   const StudySummary summary = study.summary();
   CHECK(summary.runs[0].state == ArmState::failed);
   CHECK(summary.runs[0].failure ==
@@ -119,6 +120,16 @@ TEST_CASE("a failure says why and where, and what waits for it has failed, too")
   REQUIRE(summary.problems.size() == 1);
   CHECK_THAT(summary.problems[0], Catch::Contains("runs/t"));
   CHECK(seconds_of_work(study.dir.path(), study.list) == 0.0);
+}
+
+TEST_CASE("what was removed is not done, but for trunks, whose arms may be") {
+  Study study;
+  for (const char* id : {"t", "a", "c"}) study.ended(id, {.code = 0});
+  study.epochs("a", 30);
+  const StudySummary summary = study.summary();
+  CHECK(summary.runs[0].state == ArmState::done);
+  CHECK(summary.runs[2].state == ArmState::fresh);
+  CHECK(summary.epochs_done == 10 + 20);
 }
 
 TEST_CASE("nobody knows how long it takes that was not estimated, until something has ended") {

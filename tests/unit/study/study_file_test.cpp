@@ -114,6 +114,24 @@ label = "b"
   }
 }
 
+TEST_CASE("names are seen, and on one line") {
+  Studies s;
+  CHECK_THAT(s.mistakes("name = \"a\\nb\"\n" + kBase, 1),
+             Contains("study.toml:1:8: error: name: expected one line"));
+  CHECK_THAT(s.mistakes(kBase + R"([[arm]]
+label = "  "
+[[arm]]
+label = "a\tb"
+[[arm]]
+label = "\u001b[31m"
+[[arm]]
+label = "日本語 é"
+)",
+                        3),
+             Contains("arm.0.label: is empty") && Contains("arm.1.label: expected one line") &&
+                 Contains("arm.2.label: expected one line"));
+}
+
 TEST_CASE("a seed that is there twice, or none at all") {
   Studies s;
   CHECK_THAT(s.mistakes("seeds = [0, 1, 0]\n" + kBase, 1), Contains("a seed is there twice: 0"));

@@ -1,8 +1,11 @@
 #include "study/study_plan.hpp"
 
+#include "study/outcomes.hpp"
+#include "study/worker.hpp"
 #include "study_fixture.hpp"
 
 #include "gh/error.hpp"
+#include "gh/regular_file.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -121,6 +124,34 @@ TEST_CASE("runs that train alike begin with a trunk, which counts once") {
   }
   CHECK(plan.epochs_saved == 2 * 50);
   CHECK(state_of_job(plan, "plain", "0").steps == 100 * 10);
+}
+
+TEST_CASE("a trunk that may have begun keeps its recipe, whichever row is the first now") {
+  Planned p;
+  const auto weights = [](const char* list) {
+    return std::string("seeds = [0]\n") + kBase + "[axes]\n\"harmonize.weight\" = " + list + "\n";
+  };
+  const auto recipe_of = [&](const StudyPlan& plan) {
+    REQUIRE(plan.list.jobs.front().until == 50);
+    return gh::read_regular_file((p.directory / plan.list.jobs.front().recipe).string());
+  };
+  const std::string first = recipe_of(p.plan(weights("[1.0, 2.0]")));
+  CHECK_THAT(first, Contains("weight = 1.0"));
+  CHECK(recipe_of(p.plan(weights("[2.0, 1.0, 3.0]"))) == first);
+  CHECK(recipe_of(p.plan(weights("[3.0, 4.0]"))) == first);
+}
+
+TEST_CASE("a run whose directory was removed is new") {
+  Planned p;
+  const std::string text = "seeds = [0, 1]\n" + kBase + kWeights;
+  const StudyPlan first = p.plan(text);
+  const Outcome done{.attempts = {{.started = "s", .ended = "e", .end = {.code = 0}}}};
+  for (const Job& job : first.list.jobs) write_outcome(outcomes_of(p.directory), job.id, done);
+  p.end(job_of(first, "plain", "0"), "finished");
+  const StudyPlan plan = p.plan(text);
+  CHECK(state_of_job(plan, "plain", "0").state == ArmState::done);
+  CHECK(state_of_job(plan, "plain", "1").state == ArmState::fresh);
+  CHECK(job_of(plan, "GH, weight = 1.0", "0").from == plan.list.jobs[0].id);
 }
 
 TEST_CASE("what is there is done, to be gone on with or failed; what is not is new") {

@@ -7,6 +7,7 @@
 #include "gh/error.hpp"
 #include "gh/interrupt.hpp"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -153,6 +155,17 @@ TEST_CASE("who is interrupted lets its children save, and the next goes on") {
   CHECK(study.order() == Words{"a", "a", "b"});
 }
 
+TEST_CASE("while runs go on, a worker does something else, too") {
+  Study study;
+  study.add("a", "while ! test -e enough; do sleep 0.01; done");
+  int calls = 0;
+  WorkRules rules = study.rules();
+  rules.meanwhile = [&] {
+    if (++calls == 3) study.dir.write("enough", "");
+  };
+  CHECK(work(study.list, rules) == WorkEnd::settled);
+}
+
 TEST_CASE("where asked for, one failure stops the others") {
   Study study;
   study.slots = 2;
@@ -217,6 +230,49 @@ TEST_CASE("a worker that is killed takes its child with it, and another goes on 
   const Outcome outcome = study.outcome("a");
   REQUIRE(outcome.attempts.size() == 2);
   CHECK(outcome.attempts[0].ended.empty());
+}
+
+TEST_CASE("what was removed is done again, with the trunk that it needs and no other") {
+  Study study;
+  for (const std::string name : {"1", "2"}) {
+    study.add("trunk" + name, "mkdir -p runs/trunk" + name);
+    study.list.jobs.back().until = 5;
+  }
+  for (const std::string name : {"1", "2"})
+    study.add("arm" + name, "mkdir -p runs/arm" + name, "trunk" + name);
+  study.run();
+  REQUIRE(study.order().size() == 4);
+  CHECK(forget_removed(study.list, study.dir.path()) == 0);
+  for (const char* name : {"trunk1", "trunk2", "arm2"}) fs::remove(study.dir / "runs" / name);
+  CHECK(forget_removed(study.list, study.dir.path()) == 2);
+  CHECK(study.run() == WorkEnd::settled);
+  const Words order = study.order();
+  CHECK(Words(order.begin() + 4, order.end()) == Words{"trunk2", "arm2"});
+}
+
+// A worker looks for something to do in the files of all jobs. Each gets its share: a job here
+// takes longer than all of them need to look.
+TEST_CASE("of sixty-four workers on one directory none goes without") {
+  constexpr int kWorkers = 64, kEach = 3;
+  Study study;
+  for (int i = 0; i < kWorkers * kEach; ++i) study.add(fmt::format("job{}", i), "sleep 1");
+  std::vector<pid_t> workers;
+  for (int i = 0; i < kWorkers; ++i) {
+    workers.push_back(::fork());
+    if (workers.back() != 0) continue;
+    study.run();
+    ::_exit(0);
+  }
+  for (const pid_t worker : workers) ::waitpid(worker, nullptr, 0);
+  std::map<int64_t, int> by;
+  for (const Job& job : study.list.jobs) {
+    const Outcome outcome = study.outcome(job.id);
+    REQUIRE(outcome.attempts.size() == 1);
+    ++by[outcome.attempts[0].process];
+  }
+  CHECK(study.order().size() == study.list.jobs.size());
+  CHECK(by.size() == kWorkers);
+  for (const auto& [process, jobs] : by) CHECK(jobs <= 2 * kEach);
 }
 
 TEST_CASE("a job is ghhost run, which goes on, stops and begins where the list says") {
