@@ -37,6 +37,7 @@ TEST_CASE("gradients of vicreg are those of finite differences") {
   trial.build().step({z1, z2});
   CHECK(test::slope_error({z1, z2}, [&] { return trial.step({z1, z2}); }) < 1e-6);
 }
+
 TEST_CASE("vicreg goes on from its state") {
   const std::vector<at::Tensor> views = {at::randn({4, 3}), at::randn({4, 3})};
   const char* toml = "embedding = 6";

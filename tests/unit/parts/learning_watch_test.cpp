@@ -15,7 +15,7 @@ namespace {
 using namespace gh;
 using test::TrialHost;
 
-// One look in the middle of a run of ten epochs of eight steps.
+// Looks from the middle of a run of ten epochs of eight steps on.
 struct Watched {
   TrialHost host{test::MethodTrial::facts_of({at::zeros({4, 2})}), 2};
   parts::LearningWatch watch{"Try another."};
@@ -26,6 +26,10 @@ struct Watched {
     host.progress().step = 40;
   }
   void see(const at::Tensor& z1, const at::Tensor& z2) { watch.see(host, at::ones({}), z1, z2); }
+  void see_next(const at::Tensor& z) {
+    host.progress().step += 4;
+    see(z, z);
+  }
   double value(const std::string& name) const { return host.values.at(name).back(); }
 };
 
@@ -77,19 +81,31 @@ TEST_CASE("a collapse that lasts is said once, to a point or to a line, and not 
        {std::pair<at::Tensor, std::string>{point, "almost the same"}, {line, "on a line"}}) {
     Watched w;
     w.see(noise, noise);
-    w.see(z, z);
+    w.see_next(z);
     CHECK(w.host.said.empty());
-    w.see(z, z);
+    w.see_next(z);
     CHECK(w.host.said.find(word) != std::string::npos);
     CHECK(w.host.said.find("Try another.") != std::string::npos);
     const std::string once = w.host.said;
-    w.see(z, z);
+    w.see_next(z);
     CHECK(w.host.said == once);
     Watched early;
-    early.host.progress().step = 0;
-    for (int i = 0; i < 3; ++i) early.see(z, z);
+    early.host.progress().step = -4;
+    for (int i = 0; i < 2; ++i) early.see_next(z);
     CHECK(early.host.said.empty());
   }
+}
+
+TEST_CASE("the parts of an accumulated batch are one look, in every stage") {
+  const at::Tensor point = at::ones({8, 3}) + 0.01 * at::randn({8, 3});
+  Watched w;
+  for (int part = 0; part < 4; ++part) w.see(point, point);
+  CHECK(w.host.said.empty());
+  CHECK(w.host.values.at("loss_base").size() == 4);
+  CHECK(w.host.values.at("uniformity").size() == 1);
+  ++w.host.progress().stage_index;
+  w.see(point, point);
+  CHECK(w.host.values.at("uniformity").size() == 2);
 }
 
 TEST_CASE("embeddings that are not finite are left to the host") {

@@ -38,6 +38,9 @@ class LearningWatch {
     const at::NoGradGuard no_grad;
     host.log_tensor("loss_base", base_loss.detach());
     if (!due(host.progress())) return;
+    // The parts of an accumulated batch are one look.
+    const std::pair now(host.progress().stage_index, host.progress().step);
+    if (std::exchange(last_look_, now) == now) return;
     const at::Tensor a = some_unit_rows(host, z1);
     if (a.size(0) < 2) return;
     const at::Tensor products = a.matmul(a.t());
@@ -112,7 +115,8 @@ class LearningWatch {
   }
 
   std::string advice_;
-  int64_t seen_ = 0;  // looks in a row that found a collapse
+  int64_t seen_ = 0;                                  // looks in a row that found a collapse
+  std::pair<int64_t, int64_t> last_look_ = {-1, -1};  // stage and step
 };
 
 }  // namespace gh::parts
