@@ -121,14 +121,17 @@ void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& 
   const at::Tensor x = trial_input(shape);
   encoder.train(true);
   twin.train(true);
-  const at::Tensor y = encoder.forward(x);
+  const at::Tensor given = x.clone();
+  const at::Tensor y = encoder.forward(given);
+  out.expect(identical(given, x), "changed the samples it was given",
+             "an operator in place, such as at::relu_(x)");
   const bool shaped =
       y.defined() && y.dim() == 2 && y.size(0) == kBatch && y.size(1) == encoder.features();
   if (!out.expect(shaped, fmt::format("expected Float [{}, {}], found {}", kBatch,
                                       encoder.features(), describe(y))))
     return;
   out.expect(all_finite(y), "expected finite features, found NaN or infinity");
-  out.expect(identical(y, twin.forward(x)),
+  out.expect(identical(y, twin.forward(x.clone())),
              "expected the same encoder for the same Random, found another",
              "initial weights are not drawn from BackboneRequest::random");
   if (!out.expect(y.requires_grad(), "expected features that carry gradients, found none")) return;

@@ -13,6 +13,7 @@ namespace gh::host {
 namespace {
 
 constexpr int64_t kMostSamples = 24;       // read of each split
+constexpr int kRereads = 32;              // of a sample by two threads
 constexpr int64_t kMostClasses = 1 << 20;  // more is no number of classes
 
 // Keeps one sample for comparison.
@@ -153,7 +154,10 @@ std::string check_reading(const Split& split, Findings& out) {
   std::array<std::string, 2> thrown;
   const auto read_into = [&](int i) {
     try {
-      together[i] = read(split, indices[i]);
+      const Kept first = read(split, indices[i]);
+      together[i] = first;
+      for (int again = 0; again < kRereads && together[i].bytes == first.bytes; ++again)
+        together[i] = read(split, indices[i]);
     } catch (...) {
       thrown[i] = thrown_now();
     }
@@ -178,10 +182,12 @@ std::string check_reading(const Split& split, Findings& out) {
 // What tells one content from another: samples and targets, and the name that they go by.
 struct Content {
   std::string split, bytes, fingerprint;
+  uint64_t seed;
 };
 
-void check_split(const Split& split, const std::string& name, std::vector<Content>& contents,
-                 Findings& out) {
+// `again`: the same, opened by another instance.
+void check_split(const Split& split, const Split& again, const std::string& name, uint64_t seed,
+                 std::vector<Content>& contents, Findings& out) {
   const int64_t size = split.size();
   if (!out.expect(size > 0, fmt::format("expected samples, found a size of {}", size))) return;
   for (const int64_t n : split.sample_shape())
@@ -191,17 +197,26 @@ void check_split(const Split& split, const std::string& name, std::vector<Conten
              fmt::format("expected a sample_shape() of [D], [C, H, W] or {{}}, found {}",
                          split.sample_shape()));
   check_targets(split, out);
-  Content content{name, check_reading(split, out), split.fingerprint()};
+  Content content{name, check_reading(split, out), split.fingerprint(), seed};
+  out.expect(content.fingerprint == again.fingerprint(),
+             "expected the same fingerprint when opened again, found another");
   out.expect(!content.fingerprint.empty(), "expected a fingerprint, found none");
   if (content.bytes.empty()) return;
+  out.expect(again.size() == size && read(again, 0).bytes == read(split, 0).bytes,
+             "expected the same samples when opened again with the same seed, found others",
+             "the order of a directory's files, or draws that are not of the seed");
   if (const at::Tensor t = split.targets(); t.defined())
     content.bytes.append(static_cast<const char*>(t.contiguous().const_data_ptr()), t.nbytes());
-  for (const Content& other : contents)
+  for (const Content& other : contents) {
+    out.expect(other.split == name || other.seed != seed || other.bytes != content.bytes,
+               fmt::format("expected other samples than those of {}, found the same", other.split),
+               "open() does not look at the name of the split");
     out.expect(other.bytes == content.bytes || other.fingerprint != content.fingerprint,
-               fmt::format("expected another fingerprint than that of {}, whose content differs, "
-                           "found the same",
-                           other.split),
+               fmt::format("expected another fingerprint than that of {}, seed {}, whose content "
+                           "differs, found the same",
+                           other.split, other.seed),
                "it is made of names or sizes, not of what decides the content (files, seed)");
+  }
   contents.push_back(std::move(content));
 }
 
@@ -231,12 +246,11 @@ void check_dataset(const Make<Dataset>& make, Findings& out) {
     out.part(fmt::format("open({})", name));
     try {
       for (const uint64_t seed : {7, 8}) {
-        const auto split = open_as_hosts_do(*dataset, name, seed);
-        if (!out.expect(split != nullptr, "expected a split, found null")) break;
+        const auto split = open_as_hosts_do(*dataset, name, seed),
+                   again = open_as_hosts_do(*another, name, seed);
+        if (!out.expect(split && again, "expected a split, found null")) break;
         out.part(name);
-        check_split(*split, fmt::format("{} of seed {}", name, seed), contents, out);
-        out.expect(split->fingerprint() == open_as_hosts_do(*another, name, seed)->fingerprint(),
-                   "expected the same fingerprint when opened again, found another");
+        check_split(*split, *again, name, seed, contents, out);
       }
       opened += (opened.empty() ? "" : ", ") + name;
     } catch (const Error& e) {

@@ -2,7 +2,7 @@
 // not repeated there, and what it made has to come from the state.
 #include "plugins/ssl_trial.hpp"
 
-#include <fmt/format.h>
+#include <ATen/core/grad_mode.h>
 
 namespace gh::host {
 namespace {
@@ -27,11 +27,29 @@ std::pair<std::vector<double>, StateMap> go_on(SslTrial& trial, Findings& out) {
   return {trial.losses, trial.save(out)};
 }
 
+// What evaluators and exports would see of it.
+at::Tensor shown(SslTrial& trial) {
+  const at::NoGradGuard no_grad;
+  trial.method->train(false);
+  const at::Tensor features = trial.method->encoder()->forward(trial.host->views_of(0, 3, 102));
+  trial.method->train(true);
+  return features;
+}
+
 void check_stage(SslTrial& trained, const Make<SslMethod>& make, std::size_t stage, uint32_t flags,
                  Findings& out) {
   const StateMap saved = trained.save(out);
   const auto fresh = resumed(trained, make, stage, flags, saved, out);
   const auto again = resumed(trained, make, stage, flags, saved, out);
+  out.part("visit_state");
+  out.expect(identical(shown(trained), shown(*fresh)),
+             "expected encoder() of a method that loaded the state to have the same features, found "
+             "others",
+             "the network that evaluators see (a teacher) is not in visit_state()");
+  out.part("stage_samples");
+  out.expect(identical(trained.method->stage_samples(), fresh->method->stage_samples()),
+             "expected the same samples from a method that loaded the state, found others",
+             "what chose them is not in visit_state()");
   // Two lives of the same class: what it keeps in statics is found elsewhere.
   std::string thrown;
   std::pair<std::vector<double>, StateMap> there;

@@ -152,6 +152,15 @@ void check_double(const Make<SslMethod>& make, RunFacts facts, uint32_t flags, F
   out.tried("float64");
 }
 
+void check_accumulation(const Make<SslMethod>& make, RunFacts facts, uint32_t flags,
+                        Findings& out) {
+  facts.accumulate = 2;
+  if (!complaints_of(*make(), facts, out).empty()) return;
+  SslTrial trial(facts, make(), flags);
+  trial.train(out);
+  out.tried("accumulation");
+}
+
 // check() must refuse what step() cannot do.
 void check_views(const Make<SslMethod>& make, const RunFacts& good, uint32_t flags, Findings& out) {
   for (const std::size_t views : {1, 3}) {
@@ -241,9 +250,11 @@ void check_ssl(const Make<SslMethod>& make, uint32_t flags, Findings& out) {
   out.attempt(
       "float64", [&] { check_double(make, *facts, flags, out); },
       "a tensor was made without host.facts().dtype");
+  out.attempt("accumulation", [&] { check_accumulation(make, *facts, flags, out); },
+              "complain where facts.accumulate > 1");
   out.attempt("check", [&] { check_views(make, *facts, flags, out); });
   out.part("");
-  out.remark("not tried: CUDA, more than two ranks, accumulation, networks other than a small one");
+  out.remark("not tried: CUDA, more than two ranks, networks other than a small one");
 }
 
 }  // namespace gh::host

@@ -142,9 +142,8 @@ bool SslTrial::trains_encoder() const {
   });
 }
 
-void SslTrial::step(int64_t i, Findings& out, int64_t rows) {
-  out.part(fmt::format("step {}", i));
-  const Batch batch = batch_of(i, rows);
+void SslTrial::call_step(int64_t number, int64_t rows, Findings& out) {
+  const Batch batch = batch_of(number, rows);
   std::vector<at::Tensor> given;
   for (const at::Tensor& view : batch.views) given.push_back(view.clone());
   const at::Tensor indices = batch.indices.clone();
@@ -174,6 +173,12 @@ void SslTrial::step(int64_t i, Findings& out, int64_t rows) {
   losses.insert(losses.end(), step.losses.begin(), step.losses.end());
   for (std::size_t k = 0; k < reached_.size(); ++k)
     reached_[k] = reached_[k] || trainables.parameters[k].grad().defined();
+}
+
+void SslTrial::step(int64_t i, Findings& out, int64_t rows) {
+  const int64_t calls = host->facts().accumulate;
+  out.part(fmt::format("step {}", i));
+  for (int64_t call = 0; call < calls; ++call) call_step(i * calls + call, rows / calls, out);
   out.part("before_update");
   method->before_update(*host);
   update(trainables);

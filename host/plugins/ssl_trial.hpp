@@ -56,6 +56,7 @@ class SslTrial {
 
  private:
   void report_gradients(Findings& out);
+  void call_step(int64_t number, int64_t rows, Findings& out);
   bool trains_encoder() const;
   Batch batch_of(int64_t i, int64_t rows);
 

@@ -267,9 +267,18 @@ void FakeStep::unscale() {
   reduced_ = true;
 }
 
-void FakeStep::reduce_gradients() { unscale(); }
+void FakeStep::require_one_call() const {
+  require(host_ == nullptr || host_->facts().accumulate == 1, ErrorCode::unsupported,
+          "reduce_gradients() and discard_gradients() with train.accumulate > 1");
+}
+
+void FakeStep::reduce_gradients() {
+  require_one_call();
+  unscale();
+}
 
 void FakeStep::discard_gradients() {
+  require_one_call();
   reduced_ = false;
   for (const at::Tensor& p : trainables_.parameters) p.mutable_grad() = at::Tensor();
   terms_.clear();

@@ -334,6 +334,34 @@ class CountsInStatic final : public Pull {
   }
 };
 
+class TeacherForgotten final : public Pull {  // evaluators see a network that is no state
+ public:
+  using Pull::Pull;
+  void build(gh::Host& host) override {
+    Pull::build(host);
+    teacher_ = host.make_backbone("teacher", nullptr);
+    teacher_->requires_grad(false);
+  }
+  void after_update(gh::Host&) override { gh::average_into(*teacher_, *Pull::encoder(), 0.9); }
+  void train(bool on) override {
+    Pull::train(on);
+    teacher_->train(on);
+  }
+  std::shared_ptr<gh::Encoder> encoder() override { return teacher_; }
+
+ private:
+  std::shared_ptr<gh::Encoder> teacher_;
+};
+
+class ReducesAccumulated final : public Pull {  // which a host that accumulates cannot
+ public:
+  using Pull::Pull;
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    Pull::step(batch, step);
+    step.reduce_gradients();
+  }
+};
+
 // ---- structures
 
 class Coincident final : public gh::Structure {
@@ -462,6 +490,15 @@ class AlwaysCounts final : public SomeLayer {  // running statistics, also in ev
   at::Tensor mean_;
 };
 
+class SpoilsSamples final : public SomeLayer {
+ public:
+  using SomeLayer::SomeLayer;
+  at::Tensor forward(const at::Tensor& x) override {
+    at::Tensor(x).clamp_min_(0);
+    return SomeLayer::forward(x);
+  }
+};
+
 class OwnLayers final : public SomeLayer {  // not those it is handed
  public:
   explicit OwnLayers(const gh::BackboneRequest& request)
@@ -500,6 +537,9 @@ class Opens final : public gh::Dataset {
 struct SameFingerprint final : Numbers {
   using Numbers::Numbers;
   std::string fingerprint() const override { return "numbers-20"; }
+};
+struct TestIsTrain final : Numbers {
+  explicit TestIsTrain(std::string_view) : Numbers("train") {}
 };
 struct BrokenFile final : Numbers {
   using Numbers::Numbers;
@@ -638,6 +678,8 @@ constexpr gh::Component kComponents[] = {
     method<OddLogName>("odd_log_name"),
     method<StrongBeyondOne>("strong_beyond_one"),
     method<CountsInStatic>("counts_in_static"),
+    method<TeacherForgotten>("teacher_forgotten"),
+    method<ReducesAccumulated>("reduces_accumulated"),
     careless<Coincident>("coincident"),
     careless<GlobalPoints>("global_points"),
     careless<SpoilsPrior>("spoils_prior"),
@@ -646,8 +688,10 @@ constexpr gh::Component kComponents[] = {
     careless<Makes<Unregistered>>("unregistered"),
     careless<Makes<AlwaysBatch>>("always_batch"),
     careless<Makes<AlwaysCounts>>("always_counts"),
+    careless<Makes<SpoilsSamples>>("spoils_samples"),
     careless<Makes<OwnLayers>>("own_layers"),
     careless<Opens<SameFingerprint>>("same_fingerprint"),
+    careless<Opens<TestIsTrain>>("test_is_train"),
     careless<Opens<BrokenFile>>("broken_file"),
     careless<Opens<NotANumber>>("not_a_number"),
     careless<Opens<FromOne>>("from_one"),

@@ -116,6 +116,7 @@ class FakeStep : public Step, private Projection {
  private:
   at::Tensor project(const at::Tensor& z) override;
   void unscale();
+  void require_one_call() const;
 
   const TrainableList& trainables_;
   FakeHost* host_;
