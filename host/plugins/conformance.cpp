@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace gh::host {
 namespace {
@@ -44,29 +45,27 @@ void check_component(Registry& registry, const ComponentInfo& c, const Params& p
   }
 }
 
-// Of the recipe where that names the component, else the defaults. Null after saying why not.
-std::unique_ptr<Params> params_of(const ComponentInfo& c, Findings& out) {
+// Of the recipe where that names the component, else the defaults. Nothing after saying why not.
+std::optional<Table> params_of(const ComponentInfo& c, Findings& out) {
   if (out.recipe() != nullptr)
     for (const Slot& slot : out.recipe()->slots)
-      if (slot.kind == c.kind && slot.id == c.id) return make_params(c.schema, slot.params);
+      if (slot.kind == c.kind && slot.id == c.id) return slot.params;
   if (const auto required = required_params(c.schema); !required.empty()) {
     out.remark(fmt::format("NOT TRIED: it needs {}; give a recipe that has them (--recipe)",
                            fmt::join(required, ", ")));
-    return nullptr;
+    return std::nullopt;
   }
   Diagnostics diagnostics;
-  const Table defaults = apply_schema(c.schema, Table{}, Source{}, c.id, {}, diagnostics);
-  if (diagnostics.has_errors()) {
-    out.violation("its defaults are refused: " + diagnostics.text());
-    return nullptr;
-  }
-  return make_params(c.schema, defaults);
+  Table defaults = apply_schema(c.schema, Table{}, Source{}, c.id, {}, diagnostics);
+  if (!diagnostics.has_errors()) return defaults;
+  out.violation("its defaults are refused: " + diagnostics.text());
+  return std::nullopt;
 }
 
-void check_made(Registry& registry, const ComponentInfo& c, Findings& out) {
+// Says why not where its own rules have something against the parameters.
+void check_with(Registry& registry, const ComponentInfo& c, const Table& table, Findings& out) {
   out.part("create");
-  const auto params = params_of(c, out);
-  if (!params) return;
+  const auto params = make_params(c.schema, table);
   if (c.validate != nullptr) {
     ComplaintList complaints(out);
     c.validate(params.get(), &complaints);
@@ -74,6 +73,43 @@ void check_made(Registry& registry, const ComponentInfo& c, Findings& out) {
       return out.remark("NOT TRIED: its own rules refuse the parameters: " + complaints.text());
   }
   check_component(registry, c, *params, out);
+}
+
+// The other values of a switch or a choice, as a recipe has them.
+std::vector<Value> other_values(const ParamSpec& spec, const Value& now) {
+  std::vector<Value> out;
+  if (const bool* on = now.as<bool>()) out.push_back({!*on, {}});
+  if (const auto* text = now.as<std::string>())
+    for (const std::string& choice : spec.choices)
+      if (choice != *text) out.push_back({choice, {}});
+  return out;
+}
+
+// Each switch and each choice the other way, one at a time: what is rarely chosen is rarely tried.
+void check_choices(Registry& registry, const ComponentInfo& c, const Table& table, Findings& out) {
+  for (const ParamSpec& spec : c.schema) {
+    const Value* const now = table.find(spec.name);
+    if (now == nullptr) continue;
+    for (Value& other : other_values(spec, *now)) {
+      const auto* text = other.as<std::string>();
+      out.vary(fmt::format("{} = {}", spec.name,
+                           text ? *text : std::string(*other.as<bool>() ? "true" : "false")));
+      Table changed = table;
+      changed.set(spec.name, std::move(other));
+      out.attempt("create", [&] { check_with(registry, c, changed, out); });
+    }
+  }
+}
+
+void check_made(Registry& registry, const ComponentInfo& c, Findings& out) {
+  out.part("create");
+  const std::size_t before = out.violations().size();
+  const auto table = params_of(c, out);
+  if (!table) return;
+  check_with(registry, c, *table, out);
+  // Data sets are opened once only: that may take long.
+  if (c.kind != GH_KIND_DATASET && out.violations().size() == before)
+    check_choices(registry, c, *table, out);
 }
 
 // What is said of several steps, stages, widths or splits is one mistake: numbers do not count.
@@ -90,6 +126,7 @@ void Findings::begin(std::string component, const Schema& schema) {
   component_ = std::move(component);
   schema_ = &schema;
   tried_.clear();
+  varied_.clear();
   if (!draws_) draws_.emplace();
   part("");
 }
@@ -97,6 +134,11 @@ void Findings::part(std::string part) {
   look_at_draws();
   part_ = std::move(part);
   if (options_.doing) options_.doing(prefix());
+}
+void Findings::vary(std::string how) {
+  part("");
+  varied_ = std::move(how);
+  tried_ += fmt::format("{}{}", tried_.find("; with ") == tried_.npos ? "; with " : ", ", varied_);
 }
 void Findings::end() {
   part("");
@@ -114,7 +156,9 @@ void Findings::look_at_draws() {
 }
 std::string Findings::prefix() const {
   if (component_.empty()) return part_;
-  return part_.empty() ? component_ : component_ + ": " + part_;
+  std::string out = component_;
+  if (varied()) out += fmt::format(" with {}", varied_);
+  return part_.empty() ? out : out + ": " + part_;
 }
 void Findings::violation(std::string_view text, std::string_view likely) {
   if (!seen_.insert(essence_of(fmt::format("{}|{}", component_, text))).second) return;
@@ -123,11 +167,13 @@ void Findings::violation(std::string_view text, std::string_view likely) {
   violations_.push_back(std::move(line));
 }
 void Findings::remark(std::string_view text) {
+  if (varied()) return;
   std::string line = fmt::format("{}: {}", prefix(), text);
   if (options_.remarks != nullptr && seen_.insert(line).second)
     options_.remarks->push_back(std::move(line));
 }
 void Findings::tried(std::string_view what) {
+  if (varied()) return;
   tried_ += fmt::format("{}{}", tried_.empty() ? "" : "; ", what);
 }
 bool Findings::expect(bool condition, std::string_view otherwise, std::string_view likely) {

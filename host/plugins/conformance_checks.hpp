@@ -39,6 +39,9 @@ class Findings {
   // Does `work` in a part of its own; what it throws is a violation there. True where it found
   // nothing new.
   bool attempt(std::string part, const std::function<void()>& work, std::string_view likely = {});
+  // From here on the component has another parameter, "projector = none".
+  void vary(std::string how);
+  bool varied() const { return !varied_.empty(); }
   // Closes a component: the list of what was tried.
   void end();
 
@@ -52,7 +55,7 @@ class Findings {
   const ConformanceOptions& options_;
   std::optional<GlobalDraws> draws_;  // from the first component on
   const Schema* schema_ = nullptr;
-  std::string component_, part_, tried_;
+  std::string component_, varied_, part_, tried_;
   std::set<std::string> seen_;
   std::vector<std::string> violations_;
 };

@@ -13,7 +13,7 @@ namespace gh::host {
 namespace {
 
 constexpr int64_t kMostSamples = 24;       // read of each split
-constexpr int kRereads = 32;              // of a sample by two threads
+constexpr int kRereads = 32;               // of a sample by two threads
 constexpr int64_t kMostClasses = 1 << 20;  // more is no number of classes
 
 // Keeps one sample for comparison.

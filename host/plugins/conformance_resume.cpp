@@ -42,10 +42,11 @@ void check_stage(SslTrial& trained, const Make<SslMethod>& make, std::size_t sta
   const auto fresh = resumed(trained, make, stage, flags, saved, out);
   const auto again = resumed(trained, make, stage, flags, saved, out);
   out.part("visit_state");
-  out.expect(identical(shown(trained), shown(*fresh)),
-             "expected encoder() of a method that loaded the state to have the same features, found "
-             "others",
-             "the network that evaluators see (a teacher) is not in visit_state()");
+  out.expect(
+      identical(shown(trained), shown(*fresh)),
+      "expected encoder() of a method that loaded the state to have the same features, found "
+      "others",
+      "the network that evaluators see (a teacher) is not in visit_state()");
   out.part("stage_samples");
   out.expect(identical(trained.method->stage_samples(), fresh->method->stage_samples()),
              "expected the same samples from a method that loaded the state, found others",

@@ -250,8 +250,9 @@ void check_ssl(const Make<SslMethod>& make, uint32_t flags, Findings& out) {
   out.attempt(
       "float64", [&] { check_double(make, *facts, flags, out); },
       "a tensor was made without host.facts().dtype");
-  out.attempt("accumulation", [&] { check_accumulation(make, *facts, flags, out); },
-              "complain where facts.accumulate > 1");
+  out.attempt(
+      "accumulation", [&] { check_accumulation(make, *facts, flags, out); },
+      "complain where facts.accumulate > 1");
   out.attempt("check", [&] { check_views(make, *facts, flags, out); });
   out.part("");
   out.remark("not tried: CUDA, more than two ranks, networks other than a small one");

@@ -362,6 +362,18 @@ class ReducesAccumulated final : public Pull {  // which a host that accumulates
   }
 };
 
+class RareChoice final : public Pull {  // reads a parameter that it did not declare, if asked to
+ public:
+  explicit RareChoice(const gh::Params& params)
+      : Pull(params), tilt_(params.text("mode") == "tilted" ? params.real("tilt") : 0) {}
+  at::Tensor losses(const at::Tensor& z1, const at::Tensor& z2) override {
+    return Pull::losses(z1, z2) * (1 + tilt_);
+  }
+
+ private:
+  double tilt_;
+};
+
 // ---- structures
 
 class Coincident final : public gh::Structure {
@@ -639,6 +651,8 @@ class GivesUp final : public gh::Evaluator {
 };
 
 constexpr gh::Param kPull[] = {GH_PROJECTOR_PARAMS};
+constexpr gh::Param kRare[] = {GH_PROJECTOR_PARAMS,
+                               gh::choice("mode", "plain", "plain|tilted", "which")};
 template <class Method>
 constexpr gh::Component method(const char* id) {
   return gh::describe<Method>(id, "a method with a mistake", kPull);
@@ -680,6 +694,7 @@ constexpr gh::Component kComponents[] = {
     method<CountsInStatic>("counts_in_static"),
     method<TeacherForgotten>("teacher_forgotten"),
     method<ReducesAccumulated>("reduces_accumulated"),
+    gh::describe<RareChoice>("rare_choice", "a method with a mistake", kRare),
     careless<Coincident>("coincident"),
     careless<GlobalPoints>("global_points"),
     careless<SpoilsPrior>("spoils_prior"),
