@@ -70,7 +70,8 @@ class Conformance(OddCase):
         self.assertTrue(any("the recipe's data is not there: fetch the test" in line for line in found["violations"]), found)
 
     def test_a_recipe_without_its_components_or_with_mistakes_tries_nothing(self):
-        self.assertIn("names no component of zoo_odd", self.check((SOURCE / "recipes/toy.toml").read_text())["error"]["message"])
+        other = RECIPE.replace("zoo_labels", "toy2d").replace("zoo_aloof", "simclr")
+        self.assertIn("names no component of zoo_odd", self.check(other)["error"]["message"])
         self.assertIn("bacth", self.check(RECIPE.replace("batch", "bacth"))["error"]["message"])
 
 
