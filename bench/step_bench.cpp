@@ -16,7 +16,6 @@
 #include "machine/caching_allocator.hpp"
 #include "optimize/optimizer.hpp"
 #include "plugins/conformance_checks.hpp"
-#include "plugins/fake_host.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
@@ -90,23 +89,23 @@ class WatchedEncoder final : public Encoder {
   std::shared_ptr<Passes> passes_;
 };
 
-class WatchedStep final : public FakeStep {
+class WatchedStep final : public testing::FakeStep {
  public:
-  using FakeStep::FakeStep;
-  using FakeStep::harmonize;
+  using testing::FakeStep::FakeStep;
+  using testing::FakeStep::harmonize;
   at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
                        const HarmonizeOptions& options) override {
     ++harmonized;
-    return FakeStep::harmonize(z1, z2, options);
+    return testing::FakeStep::harmonize(z1, z2, options);
   }
   int64_t harmonized = 0;
 };
 
 // One rank, and the backbone that is measured.
-class BenchHost final : public FakeHost {
+class BenchHost final : public testing::FakeHost {
  public:
   BenchHost(RunFacts facts, const Backbone& backbone, at::MemoryFormat layout, bool watched)
-      : FakeHost(std::move(facts)),
+      : testing::FakeHost(std::move(facts)),
         backbone_(backbone),
         layout_(layout),
         layers_(ops::fast_layers(ops::convolution_mode(this->facts().convolution))),
@@ -235,7 +234,7 @@ class Bench {
   // Up to the first stage that trains, and into its first epoch.
   void start() {
     SslMethod& method = *method_.component;
-    StageList plan;
+    testing::StageList plan;
     method.plan_stages(host_.facts(), plan);
     if (plan.stages.empty()) plan.stages.emplace_back("train", kEpochs);
     method.build(host_);
@@ -257,7 +256,7 @@ class Bench {
   Part<SslMethod> method_;
   bool labels_;  // whether the method may see them
   BenchHost host_;
-  TrainableList trainables_;
+  testing::TrainableList trainables_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<at::Tensor> batches_;
   int64_t harmonized_ = 0, width_ = 0;

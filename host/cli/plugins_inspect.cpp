@@ -12,7 +12,7 @@ constexpr Command::About kInfo = {
     "Example:\n  ghhost plugins info sinkhorn"};
 constexpr Command::About kCheck = {
     "plugins check", "Load a plugin in a child process and try each component against its contract",
-    "Example:\n  ghhost plugins check build/my_method.so"};
+    "Example:\n  ghhost plugins check build/my_set.so --recipe recipe.toml"};
 
 class Inspect final : public Command {
  public:
@@ -21,12 +21,15 @@ class Inspect final : public Command {
 
   void declare(Options& options) override {
     options.required("PLUGIN", what_, "A file, kind/id, id or plugin name");
+    if (depth_ == InspectDepth::check)
+      options.text("--recipe", "FILE", recipe_,
+                   "Try components with the parameters that this recipe gives them");
     options.flag("--json", json_, "Print JSON");
   }
 
   int run(const GlobalOptions& global) override {
-    const PluginReport report =
-        inspect_in_child(default_search_path(global.plugins), what_, depth_);
+    const PluginReport report = inspect_in_child(default_search_path(global.plugins), what_,
+                                                 {.depth = depth_, .recipe = recipe_});
     if (json_) {
       print_result("{}\n", report.json);
       return report.ok() ? kOk : kBadRecipe;
@@ -38,14 +41,17 @@ class Inspect final : public Command {
       return kBadRecipe;
     }
     if (depth_ == InspectDepth::info) print_result("{}", report.text);
+    for (const std::string& tried : report.tried) print_result("tried: {}\n", tried);
     for (const std::string& remark : report.remarks) print_result("note: {}\n", remark);
-    if (depth_ == InspectDepth::check) print_result("{}: ok\n", report.file.string());
+    if (depth_ == InspectDepth::check)
+      print_result("{}: {}\n", report.file.string(),
+                   report.tried.empty() ? "nothing was tried" : "ok");
     return kOk;
   }
 
  private:
   InspectDepth depth_;
-  std::string what_;
+  std::string what_, recipe_;
   bool json_ = false;
 };
 

@@ -1,6 +1,6 @@
 #include "plugins/component_trials.hpp"
 
-#include "plugins/fake_host.hpp"
+#include "gh/testing/fake_host.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -28,8 +28,8 @@ RunFacts on_trial(RunFacts facts) {
 }
 
 // One step of the stage that has begun. True when it projected.
-bool run_step(FakeHost& host, SslMethod& method, uint32_t flags) {
-  TrainableList trainables;
+bool run_step(testing::FakeHost& host, SslMethod& method, uint32_t flags) {
+  testing::TrainableList trainables;
   method.trainable(trainables);
   method.begin_epoch(host);
   std::vector<at::Tensor> views;
@@ -42,7 +42,7 @@ bool run_step(FakeHost& host, SslMethod& method, uint32_t flags) {
     batch.labels = batch.indices.remainder(
         std::max<int64_t>(1, static_cast<int64_t>(host.facts().class_counts.size())));
   batch.global_size = kBatch;
-  FakeStep step(trainables);
+  testing::FakeStep step(trainables);
   method.step(batch, step);
   method.before_update(host);
   method.after_update(host);
@@ -60,10 +60,10 @@ struct Quiet final : AssignReport {
 std::optional<MethodHabits> observe_method(const Make<SslMethod>& make, const RunFacts& run,
                                            uint32_t flags) {
   try {
-    FakeHost host(on_trial(run));
+    testing::FakeHost host(on_trial(run));
     const ComponentPtr<SslMethod> method = make();
     host.serve(*method);
-    StageList plan;
+    testing::StageList plan;
     method->plan_stages(host.facts(), plan);
     if (plan.stages.empty()) plan.stages.emplace_back("train", host.facts().epochs);
     method->build(host);

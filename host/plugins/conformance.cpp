@@ -1,15 +1,15 @@
 #include "plugins/conformance.hpp"
 
 #include "plugins/conformance_checks.hpp"
+#include "recipe/recipe.hpp"
 #include "recipe/schema.hpp"
 
-#include <ATen/ops/isfinite.h>
-#include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstring>
+#include <algorithm>
+#include <optional>
 
 namespace gh::host {
 namespace {
@@ -45,104 +45,188 @@ void check_component(Registry& registry, const ComponentInfo& c, const Params& p
   }
 }
 
-void check_with_defaults(Registry& registry, const ComponentInfo& c, Findings& out) {
-  out.part("create");
-  if (const auto required = required_params(c.schema); !required.empty())
-    return out.remark(fmt::format("not constructed: it needs {}", fmt::join(required, ", ")));
+// Of the recipe where that names the component, else the defaults. Nothing after saying why not.
+std::optional<Table> params_of(const ComponentInfo& c, Findings& out) {
+  if (out.recipe() != nullptr)
+    for (const Slot& slot : out.recipe()->slots)
+      if (slot.kind == c.kind && slot.id == c.id) return slot.params;
+  if (const auto required = required_params(c.schema); !required.empty()) {
+    out.remark(fmt::format("NOT TRIED: it needs {}; give a recipe that has them (--recipe)",
+                           fmt::join(required, ", ")));
+    return std::nullopt;
+  }
   Diagnostics diagnostics;
-  const Table defaults = apply_schema(c.schema, Table{}, Source{}, c.id, {}, diagnostics);
-  if (diagnostics.has_errors())
-    return out.violation("its defaults are refused: " + diagnostics.text());
-  const auto params = make_params(c.schema, defaults);
+  Table defaults = apply_schema(c.schema, Table{}, Source{}, c.id, {}, diagnostics);
+  if (!diagnostics.has_errors()) return defaults;
+  out.violation("its defaults are refused: " + diagnostics.text());
+  return std::nullopt;
+}
+
+// Says why not where its own rules have something against the parameters.
+void check_with(Registry& registry, const ComponentInfo& c, const Table& table, Findings& out) {
+  out.part("create");
+  const auto params = make_params(c.schema, table);
   if (c.validate != nullptr) {
-    ComplaintList complaints;
+    ComplaintList complaints(out);
     c.validate(params.get(), &complaints);
     if (!complaints.empty())
-      return out.remark("not constructed: its own rules refuse the defaults: " + complaints.text());
+      return out.remark("NOT TRIED: its own rules refuse the parameters: " + complaints.text());
   }
   check_component(registry, c, *params, out);
 }
 
+// The other values of a switch or a choice, as a recipe has them.
+std::vector<Value> other_values(const ParamSpec& spec, const Value& now) {
+  std::vector<Value> out;
+  if (const bool* on = now.as<bool>()) out.push_back({!*on, {}});
+  if (const auto* text = now.as<std::string>())
+    for (const std::string& choice : spec.choices)
+      if (choice != *text) out.push_back({choice, {}});
+  return out;
+}
+
+// Each switch and each choice the other way, one at a time: what is rarely chosen is rarely tried.
+void check_choices(Registry& registry, const ComponentInfo& c, const Table& table, Findings& out) {
+  for (const ParamSpec& spec : c.schema) {
+    const Value* const now = table.find(spec.name);
+    if (now == nullptr) continue;
+    for (Value& other : other_values(spec, *now)) {
+      const auto* text = other.as<std::string>();
+      out.vary(fmt::format("{} = {}", spec.name,
+                           text ? *text : std::string(*other.as<bool>() ? "true" : "false")));
+      Table changed = table;
+      changed.set(spec.name, std::move(other));
+      out.attempt("create", [&] { check_with(registry, c, changed, out); });
+    }
+  }
+}
+
+void check_made(Registry& registry, const ComponentInfo& c, Findings& out) {
+  out.part("create");
+  const std::size_t before = out.violations().size();
+  const auto table = params_of(c, out);
+  if (!table) return;
+  check_with(registry, c, *table, out);
+  // Data sets are opened once only: that may take long.
+  if (c.kind != GH_KIND_DATASET && out.violations().size() == before)
+    check_choices(registry, c, *table, out);
+}
+
+// What is said of several steps, stages, widths or splits is one mistake: numbers do not count.
+std::string essence_of(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c < '0' || c > '9') out += c;
+  return out;
+}
+
 }  // namespace
 
-void Findings::begin(std::string component) {
+void Findings::begin(std::string component, const Schema& schema) {
   component_ = std::move(component);
+  schema_ = &schema;
+  tried_.clear();
+  varied_.clear();
+  if (!draws_) draws_.emplace();
   part("");
 }
 void Findings::part(std::string part) {
+  look_at_draws();
   part_ = std::move(part);
   if (options_.doing) options_.doing(prefix());
 }
-std::string Findings::prefix() const {
-  return part_.empty() ? component_ : component_ + ": " + part_;
+void Findings::vary(std::string how) {
+  part("");
+  varied_ = std::move(how);
+  tried_ += fmt::format("{}{}", tried_.find("; with ") == tried_.npos ? "; with " : ", ", varied_);
 }
-void Findings::violation(std::string_view text) {
+void Findings::end() {
+  part("");
+  if (options_.tried != nullptr && !tried_.empty())
+    options_.tried->push_back(fmt::format("{}: {}", component_, tried_));
+}
+void Findings::look_at_draws() {
+  if (!draws_) return;
+  for (const std::string& name : draws_->since_last())
+    violation(fmt::format("expected draws from the gh::Random it is handed, found {} drawing from "
+                          "the process's global generator",
+                          name),
+              "no generator was passed to it; use Random::fill_normal(), fill_uniform(), "
+              "permutation()");
+}
+std::string Findings::prefix() const {
+  if (component_.empty()) return part_;
+  std::string out = component_;
+  if (varied()) out += fmt::format(" with {}", varied_);
+  return part_.empty() ? out : out + ": " + part_;
+}
+void Findings::violation(std::string_view text, std::string_view likely) {
+  if (!seen_.insert(essence_of(fmt::format("{}|{}", component_, text))).second) return;
   std::string line = fmt::format("{}: {}", prefix(), text);
-  if (seen_.insert(line).second) violations_.push_back(std::move(line));
+  if (!likely.empty()) line += fmt::format(". Likely: {}", likely);
+  violations_.push_back(std::move(line));
 }
 void Findings::remark(std::string_view text) {
+  if (varied()) return;
   std::string line = fmt::format("{}: {}", prefix(), text);
   if (options_.remarks != nullptr && seen_.insert(line).second)
     options_.remarks->push_back(std::move(line));
 }
-bool Findings::expect(bool condition, std::string_view otherwise) {
-  if (!condition) violation(otherwise);
+void Findings::tried(std::string_view what) {
+  if (varied()) return;
+  tried_ += fmt::format("{}{}", tried_.empty() ? "" : "; ", what);
+}
+bool Findings::expect(bool condition, std::string_view otherwise, std::string_view likely) {
+  if (!condition) violation(otherwise, likely);
   return condition;
+}
+bool Findings::attempt(std::string name, const std::function<void()>& work,
+                       std::string_view likely) {
+  const std::size_t before = violations_.size();
+  try {
+    part(std::move(name));
+    work();
+    part(part_);
+  } catch (...) {
+    violation("threw " + thrown_now(), likely);
+  }
+  return violations_.size() == before;
+}
+
+std::string thrown_now() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    return fmt::format("{}: {}", name_of(e.code()), e.what());
+  } catch (const c10::Error& e) {
+    return fmt::format("c10::Error: {}", e.what_without_backtrace());
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no exception";
+  }
 }
 
 void ComplaintList::add(std::string_view key, std::string_view message) {
+  const std::string_view own = key.substr(0, key.find('.'));
+  if (!own.empty() && own != "id")
+    out_.expect(std::ranges::any_of(out_.schema(), [&](const auto& p) { return p.name == own; }),
+                fmt::format("complains about \"{}\", which is none of its parameters", key),
+                "the key is misspelt, or is another table's: \".train.batch\" begins with a dot");
   text_ += fmt::format("{}{}: {}", text_.empty() ? "" : "; ", key, message);
-}
-
-std::string describe(const at::Tensor& tensor) {
-  if (!tensor.defined()) return "undefined";
-  return fmt::format("{} [{}]", c10::toString(tensor.scalar_type()),
-                     fmt::join(tensor.sizes(), ", "));
-}
-
-bool all_finite(const at::Tensor& tensor) { return at::isfinite(tensor).all().item<bool>(); }
-
-bool identical(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
-  const at::Tensor x = a.detach().cpu().contiguous(), y = b.detach().cpu().contiguous();
-  return std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
-}
-
-void check_evaluator(const Make<Evaluator>& make, Findings& out) {
-  const auto evaluator = make();
-  out.part("check");
-  ComplaintList complaints;
-  EvalFacts facts;
-  facts.splits = {"train", "test"};
-  facts.class_targets = true;
-  for (const auto& [name, of_each] : {std::pair{"train", 100}, std::pair{"test", 20}}) {
-    facts.split_facts.push_back({name, 10 * of_each, TargetKind::classes, 10});
-    facts.class_counts.emplace_back(10, of_each);
-  }
-  facts.sample_shape = {3, 32, 32};
-  facts.feature_width = 64;
-  facts.embedding_width = 32;
-  evaluator->check(facts, complaints);
-  if (!complaints.empty()) out.remark("refuses labelled images: " + complaints.text());
 }
 
 std::vector<std::string> check_conformance(Registry& registry, const LoadedPlugin& plugin,
                                            const ConformanceOptions& options) {
   Findings out(options);
   for (const ComponentInfo& c : plugin.components) {
-    out.begin(fmt::format("{}/{}", kind_name(c.kind), c.id));
+    out.begin(fmt::format("{}/{}", kind_name(c.kind), c.id), c.schema);
     try {
-      check_with_defaults(registry, c, out);
-    } catch (const Error& e) {
-      out.violation(fmt::format("threw {}: {}", name_of(e.code()), e.what()));
-    } catch (const c10::Error& e) {
-      out.violation(fmt::format("threw c10::Error: {}", e.what_without_backtrace()));
-    } catch (const std::exception& e) {
-      out.violation(fmt::format("threw {}", e.what()));
+      check_made(registry, c, out);
     } catch (...) {
-      out.violation("threw something that is no exception");
+      out.violation("threw " + thrown_now());
     }
+    out.end();
   }
   return out.violations();
 }

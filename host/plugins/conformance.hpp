@@ -1,6 +1,6 @@
-// Does a component keep the contract of its interface? Cheap checks with default parameters and
-// small random inputs, for `plugins check`. They run plugin code in this process: call through
-// inspect_in_child() unless the process may be lost.
+// Does a component keep the contract of its interface? Cheap checks with small random inputs, for
+// `plugins check`; docs/conformance.md lists them. They run plugin code in this process: call
+// through inspect_in_child() unless the process may be lost.
 #pragma once
 
 #include "plugins/registry.hpp"
@@ -14,11 +14,13 @@ namespace gh::host {
 
 struct ConformanceOptions {
   std::vector<std::string>* remarks = nullptr;       // what could not be checked and why
+  std::vector<std::string>* tried = nullptr;         // what was, a line for each component
+  const Recipe* recipe = nullptr;                    // parameters of the components that it names
   std::function<void(std::string_view)> doing = {};  // told before each part
 };
 
-// What each component does against its contract: "allocator/x: assign: rows sum to …". Empty:
-// nothing was found. `plugin` must be loaded in `registry`.
+// What each component does against its contract, each thing once: "allocator/x: assign: expected …,
+// found …. Likely: …". Empty: nothing was found. `plugin` must be loaded in `registry`.
 std::vector<std::string> check_conformance(Registry& registry, const LoadedPlugin& plugin,
                                            const ConformanceOptions& options = {});
 

@@ -3,6 +3,7 @@
 #include "plugins/child_process.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/inspect_text.hpp"
+#include "recipe/recipe.hpp"
 #include "text/json.hpp"
 
 #include <ATen/Parallel.h>
@@ -67,26 +68,58 @@ Json error_as_json(const PluginError& error) {
           {"message", error.message}};
 }
 
+// The recipe, of which some component of the plugin must be part.
+Recipe recipe_for(const LoadedPlugin& plugin, const std::string& file, Registry& registry) {
+  Diagnostics diagnostics;
+  Recipe recipe = load_recipe(file, {}, registry, diagnostics);
+  require(!diagnostics.has_errors(), ErrorCode::invalid_param, diagnostics.text());
+  const bool named = std::ranges::any_of(recipe.slots, [&](const Slot& slot) {
+    return std::ranges::any_of(plugin.components, [&](const ComponentInfo& c) {
+      return c.kind == slot.kind && c.id == slot.id;
+    });
+  });
+  require(named, ErrorCode::invalid_param, file, " names no component of ", plugin.note.name);
+  return recipe;
+}
+
 // In the child: everything the report needs, as JSON.
-Json inspect(const SearchPath& path, const fs::path& file, InspectDepth depth,
+Json inspect(SearchPath path, const fs::path& file, const InspectOptions& options,
              const SayDoing& doing) {
   // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for
   // ever.
   at::set_num_threads(1);
+  path.places.insert(path.places.begin(), {file, "--plugin"});  // for the recipe
   Registry registry(path, {.probe = false});
   doing("loading");
-  Json report = {{"error", nullptr}, {"violations", Json::array()}, {"remarks", Json::array()}};
+  Json report = {{"error", nullptr},
+                 {"violations", Json::array()},
+                 {"tried", Json::array()},
+                 {"remarks", Json::array()}};
   if (const auto error = registry.load(file)) {
     report["error"] = error_as_json(*error);
     return report;
   }
-  const LoadedPlugin& plugin = registry.loaded().front();
+  const LoadedPlugin plugin = registry.loaded().front();
   report["plugin"] = plugin_as_json(plugin);
   report["text"] = plugin_as_text(plugin);
-  if (depth == InspectDepth::info) return report;
-  std::vector<std::string> remarks;
-  report["violations"] =
-      check_conformance(registry, plugin, {&remarks, [&](std::string_view part) { doing(part); }});
+  if (options.depth == InspectDepth::info) return report;
+  std::optional<Recipe> recipe;
+  if (!options.recipe.empty()) try {
+      recipe = recipe_for(plugin, options.recipe, registry);
+    } catch (const Error& error) {
+      report["error"] =
+          error_as_json(PluginRefused(Code::conformance, "a recipe to try components with",
+                                      fmt::format("none: {}", error.what()), "")
+                            .in(file));
+      return report;
+    }
+  std::vector<std::string> remarks, tried;
+  report["violations"] = check_conformance(registry, plugin,
+                                           {.remarks = &remarks,
+                                            .tried = &tried,
+                                            .recipe = recipe ? &*recipe : nullptr,
+                                            .doing = [&](std::string_view part) { doing(part); }});
+  report["tried"] = tried;
   report["remarks"] = remarks;
   return report;
 }
@@ -96,13 +129,14 @@ void take(const Json& child, PluginReport& report) {
     report.error = PluginError{static_cast<Code>(error["number"].get<int>()), report.file,
                                error["message"].get<std::string>()};
   report.violations = child["violations"].get<std::vector<std::string>>();
+  report.tried = child["tried"].get<std::vector<std::string>>();
   report.remarks = child["remarks"].get<std::vector<std::string>>();
   report.text = child.value("text", "");
   if (report.violations.empty()) return;
   report.error = PluginRefused(Code::conformance, "components that keep their contracts",
                                fmt::format("{} violation{}", report.violations.size(),
                                            report.violations.size() == 1 ? "" : "s"),
-                               fmt::format("{}", fmt::join(report.violations, "\n  ")))
+                               "")
                      .in(report.file);
 }
 
@@ -113,36 +147,42 @@ void finish(Json plugin, InspectDepth depth, PluginReport& report) {
                                name_of(report.error->code), report.error->message);
   else if (depth == InspectDepth::check)
     report.text += "\nkeeps its contracts\n";
+  for (const std::string& violation : report.violations)
+    report.text += fmt::format("  {}\n", violation);
+  for (const std::string& tried : report.tried) report.text += fmt::format("  tried: {}\n", tried);
   for (const std::string& remark : report.remarks)
     report.text += fmt::format("  note: {}\n", remark);
   Json j = {{"ok", report.ok()}, {"plugin", std::move(plugin)}};
   j["error"] = report.error ? error_as_json(*report.error) : Json(nullptr);
   j["violations"] = report.violations;
+  j["tried"] = report.tried;
   j["remarks"] = report.remarks;
   report.json = json_text(j, 2);
 }
 
 }  // namespace
 
-PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
-                              std::chrono::milliseconds timeout) {
+PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
+                              const InspectOptions& options) {
   PluginReport report;
   Json plugin = nullptr;
   try {
     report.file = resolve(Registry(path), what);
     const ChildOutcome outcome = run_in_child(
-        [&](const SayDoing& doing) { return json_text(inspect(path, report.file, depth, doing)); },
-        timeout);
+        [&](const SayDoing& doing) {
+          return json_text(inspect(path, report.file, options, doing));
+        },
+        options.timeout);
     if (!outcome.result)
-      throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked",
-                            timeout);
+      throw outcome.refusal(options.depth == InspectDepth::info ? "being loaded" : "being checked",
+                            options.timeout);
     const Json child = parse_json<Json>(*outcome.result);
     take(child, report);
     plugin = child.value("plugin", Json(nullptr));
   } catch (const PluginRefused& e) {
     report.error = e.in(report.file.empty() ? fs::path(what) : report.file);
   }
-  finish(std::move(plugin), depth, report);
+  finish(std::move(plugin), options.depth, report);
   return report;
 }
 

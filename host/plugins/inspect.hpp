@@ -21,6 +21,7 @@ struct PluginReport {
   // Not found, refused, crashed, timed out; `conformance` when there are violations.
   std::optional<PluginError> error;
   std::vector<std::string> violations;  // InspectDepth::check
+  std::vector<std::string> tried;       // what was, a line for each component
   std::vector<std::string> remarks;     // what could not be tried and why
   std::string text;  // for people: facts, parameters and a paste-ready TOML block per component
   std::string json;  // the same as one JSON object
@@ -28,11 +29,18 @@ struct PluginReport {
   bool ok() const { return !error; }
 };
 
+struct InspectOptions {
+  InspectDepth depth = InspectDepth::check;
+  // Recipe file whose parameters its components are tried with; "": with their defaults.
+  std::string recipe = {};
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);
+};
+
 // `what` is a file, "kind/id", an id, or the name of a plugin on the search path; the file is found
 // from notes alone. Components of other plugins are not loaded. Call before this process has used
 // LibTorch on several threads: the child is a fork.
-PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
-                              std::chrono::milliseconds timeout = std::chrono::minutes(5));
+PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
+                              const InspectOptions& options);
 
 // A TOML block with every parameter, its default (or a comment where it is required or optional),
 // range and meaning. `id` may be empty.

@@ -43,6 +43,9 @@ at::Tensor HostServices::embed_all(std::string_view views,
           "\"train\", not '",
           views, "'");
   const Notebook& notebook = parts_.notebook;
+  require(!notebook.in_step, ErrorCode::unsupported,
+          "embed_all() inside step(): it puts the networks into evaluation mode; call it in "
+          "begin_epoch(), end_epoch(), begin_stage() or end_stage()");
   const RunFacts& facts = notebook.facts;
   const EpochPlan plan{.epoch = notebook.first_epoch + notebook.progress.epoch,
                        .order = notebook.stage_samples.defined()

@@ -26,6 +26,7 @@ struct Notebook {
   RunFacts facts;
   Progress progress = {};
   int64_t call = 0;               // of step(), within an optimiser step
+  bool in_step = false;           // step() runs
   int64_t first_epoch = 0;        // of the stage, in the run
   at::Tensor stage_samples = {};  // undefined: all
   EpochMetrics metrics = {};

@@ -338,7 +338,9 @@ void Trainer::run_call(const LoadedBatch& loaded, StepRun& step) {
   batch.global_size = loaded.indices.size(0) * parts_.notebook.facts.world;
   step.begin_call(loaded);
   const AutocastScope autocast(parts_.plan.autocast);
+  parts_.notebook.in_step = true;
   parts_.method.call("step", &SslMethod::step, batch, step);
+  parts_.notebook.in_step = false;
   step.end_call();
 }
 

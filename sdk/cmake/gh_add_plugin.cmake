@@ -1,4 +1,5 @@
-# gh_add_plugin(<name> VERSION <x.y.z> PROVIDES <kind/id>… SOURCES <file>… [PARTS <file>…] [LIBRARIES <target>…])
+# gh_add_plugin(<name> VERSION <x.y.z> PROVIDES <kind/id>… SOURCES <file>… [PARTS <file>…] [LIBRARIES <target>…]
+#               [RECIPE <file>] [TEST <file>…])
 #
 # Builds <name>.so as ghhost expects it: hidden symbols with only the entry exported, never unloaded, no path to LibTorch of its
 # own, and an ELF note with name, version, components and build fingerprint that the host reads before it loads anything.
@@ -7,14 +8,17 @@
 #
 # A plugin exports nothing but its entry. Sources beneath it that a test or a benchmark calls are PARTS: they become the object
 # library <name>_parts, which the plugin links, and which a program can link, too.
+#
+# RECIPE: components are tried with the parameters that it gives them; a data set that must be told where its files are needs one.
+# TEST: sources of a program that links ghsdk::testing and gets the library's path; the test <name>.test runs it.
 include_guard(GLOBAL)
 
 set(GH_SDK_CMAKE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
 function(gh_add_plugin name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION" "PROVIDES;SOURCES;PARTS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "VERSION;RECIPE" "PROVIDES;SOURCES;PARTS;LIBRARIES;TEST")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_VERSION OR NOT arg_PROVIDES OR NOT arg_SOURCES)
-    message(FATAL_ERROR "gh_add_plugin(<name> VERSION <x.y.z> PROVIDES <kind/id>… SOURCES <file>… [PARTS <file>…] [LIBRARIES <target>…])")
+    message(FATAL_ERROR "gh_add_plugin(<name> VERSION <x.y.z> PROVIDES <kind/id>… SOURCES <file>… [PARTS <file>…] [LIBRARIES <target>…] [RECIPE <file>] [TEST <file>…])")
   endif()
   foreach(component ${arg_PROVIDES})
     if(NOT component MATCHES "^(ssl|structure|allocator|dataset|backbone|evaluator)/[a-z][a-z0-9_.-]*$")
@@ -55,7 +59,18 @@ function(gh_add_plugin name)
     install(TARGETS ${name} LIBRARY DESTINATION "${GH_PLUGIN_INSTALL_DIR}")
   endif()
   if(TARGET ghsdk::ghhost AND BUILD_TESTING)
-    add_test(NAME ${name}.conformance COMMAND ghsdk::ghhost plugins check "$<TARGET_FILE:${name}>")
+    if(arg_RECIPE)
+      cmake_path(ABSOLUTE_PATH arg_RECIPE BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+      set(arg_RECIPE --recipe "${arg_RECIPE}")
+    endif()
+    add_test(NAME ${name}.conformance COMMAND ghsdk::ghhost plugins check "$<TARGET_FILE:${name}>" ${arg_RECIPE})
     set_tests_properties(${name}.conformance PROPERTIES LABELS conformance)
+  endif()
+  if(arg_TEST AND BUILD_TESTING)
+    add_executable(${name}_test ${arg_TEST})
+    set_target_properties(${name}_test PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
+    target_link_libraries(${name}_test PRIVATE ghsdk::testing ${arg_LIBRARIES})
+    add_dependencies(${name}_test ${name})
+    add_test(NAME ${name}.test COMMAND ${name}_test "$<TARGET_FILE:${name}>")
   endif()
 endfunction()

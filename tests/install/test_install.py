@@ -102,6 +102,20 @@ class InstalledSdk(unittest.TestCase):
         used = [p["name"] for p in json.loads((out / "environment.json").read_text())["plugins"]]
         self.assertIn(name, used)
 
+    def test_the_examples_build_pass_and_run_against_it(self):
+        examples, build = SOURCE / "examples", self.dir / "examples"
+        call("cmake", "-S", examples, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        call("cmake", "--build", build)
+        folders = sorted(path.parent for path in examples.glob("*/CMakeLists.txt"))
+        self.assertEqual(len(folders), 5)
+        done = call("ctest", "--test-dir", build, "--output-on-failure")
+        self.assertIn(f"100% tests passed, 0 tests failed out of {3 * len(folders)}", done)
+        for folder in folders:
+            with self.subTest(example=folder.name):
+                self.assertLess(len((folder / f"{folder.name}.cpp").read_text().splitlines()), 100)
+                plugin, = (build / folder.name).glob("*.so")
+                call(self.ghhost, "--plugin", plugin, "run", folder / "recipe.toml", "--out", self.dir / f"{folder.name}-run")
+
     def test_a_program_finds_the_operators(self):
         folder = self.dir / "operators"
         folder.mkdir()

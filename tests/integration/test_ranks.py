@@ -28,7 +28,7 @@ FEW = 'data.longtail={law="counts", counts=[60, 50, 40, 30, 20, 18, 14, 10, 8, 6
 GH = ['harmonize={warm_up=1, ramp=0, prior={refresh=1}, structure={id="etf", points=8}, allocator={id="sinkhorn", iterations=20}}']
 
 
-ZOO = GHHOST.parent.parent / "tests/zoo/plugins/zoo_good.so"
+CARELESS = GHHOST.parent.parent / "tests/zoo/plugins/zoo_careless.so"
 SHORT_TOY = [TOY, "train.epochs=3", "harmonize.warm_up=1", "train.batch=64"]
 
 
@@ -126,7 +126,7 @@ train = {{ epochs = 1, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
             self.assertIn("WORLD_SIZE is ", text)
 
     def test_state_that_only_one_rank_has_is_named_and_not_saved(self):
-        whole = ["--plugin", ZOO, "run", *SHORT_TOY, "~harmonize", "~method", '+method={id="zoo_loner", projector="none"}', 'eval.0.when=["end"]',
+        whole = ["--plugin", CARELESS, "run", *SHORT_TOY, "~harmonize", "~method", '+method={id="own_rows", projector="none"}', 'eval.0.when=["end"]',
                  "--out", self.dir / "run"]
         codes, said = self.ranks(whole, whole)
         self.assertEqual(codes, [1, 1], said)

@@ -52,6 +52,29 @@ class Harmonize(OddCase):
         self.refused("harmonize.targets", 11, "argmax gives targets without gradient", recipe=recipe, also=("run", "data check"))
 
 
+class Conformance(OddCase):
+    def check(self, recipe, expect=78):
+        done = self.ghhost("plugins", "check", ODD, "--recipe", self.write("tried.toml", recipe), "--json", expect=expect)
+        return json.loads(done.stdout)
+
+    def test_components_are_tried_with_what_a_recipe_gives_them(self):
+        says = "dataset/zoo_labels: train: expected classes from 0 on, found a negative one"
+        found = self.check(RECIPE.replace('"zoo_labels"', '"zoo_labels", fault = "negative"'))
+        self.assertTrue(any(line.startswith(says) for line in found["violations"]), found)
+        found = self.check(RECIPE)
+        self.assertFalse(any("zoo_labels" in line for line in found["violations"]), found)
+        self.assertTrue(any(line.startswith("dataset/zoo_labels: train, test: ") for line in found["tried"]), found)
+
+    def test_data_that_the_recipe_has_not_is_a_violation_then(self):
+        found = self.check(RECIPE.replace('"zoo_labels"', '"zoo_labels", fault = "no-test"'))
+        self.assertTrue(any("the recipe's data is not there: fetch the test" in line for line in found["violations"]), found)
+
+    def test_a_recipe_without_its_components_or_with_mistakes_tries_nothing(self):
+        other = RECIPE.replace("zoo_labels", "toy2d").replace("zoo_aloof", "simclr")
+        self.assertIn("names no component of zoo_odd", self.check(other)["error"]["message"])
+        self.assertIn("bacth", self.check(RECIPE.replace("batch", "bacth"))["error"]["message"])
+
+
 class Evaluators(OddCase):
     def evaluator(self, text):
         return RECIPE + f"[[eval]]\n{text}\n"

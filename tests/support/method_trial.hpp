@@ -1,216 +1,35 @@
-// Drives an SSL method of a built plugin with networks that are what a test says: encoders by
-// purpose, heads that answer with given tensors, state that is set and read by name.
+// gh::testing::MethodTrial over a bundled method, and numbers of vectors with two precisions.
 #pragma once
 
-#include "plugins/fake_host.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/vectors.hpp"
 
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/linear.h>
+#include "gh/testing/compare.hpp"
+#include "gh/testing/method_trial.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <memory>
+#include <cmath>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace gh::test {
 
-// Hands its input on, or answers with one given tensor after the other, again and again.
-class StandInEncoder final : public Encoder {
- public:
-  explicit StandInEncoder(int64_t width, std::vector<at::Tensor> answers = {})
-      : width_(width), answers_(std::move(answers)) {}
-  at::Tensor forward(const at::Tensor& x) override {
-    return answers_.empty() ? x * 1 : answers_[next_++ % answers_.size()];  // no leaf
-  }
-  int64_t features() const override { return width_; }
+using testing::leaf;
+using testing::LinearEncoder;
+using testing::NamedState;
+using testing::slope_error;
+using testing::StandInEncoder;
+using testing::StandInLayers;
+using testing::state_difference;
+using testing::TrialHost;
 
- private:
-  int64_t width_;
-  std::vector<at::Tensor> answers_;
-  std::size_t next_ = 0;
-};
-
-class LinearEncoder final : public Encoder {
- public:
-  LinearEncoder(const at::Tensor& weight, const at::Tensor& bias)
-      : weight_(add_parameter("weight", weight.clone())),
-        bias_(add_parameter("bias", bias.clone())) {}
-  at::Tensor forward(const at::Tensor& x) override { return at::linear(x, weight_, bias_); }
-  int64_t features() const override { return weight_.size(0); }
-
- private:
-  at::Tensor weight_, bias_;
-};
-
-// Heads whose last linear layer, told by its width, answers with given tensors; all other layers
-// hand on what they get.
-class StandInLayers final : public LayerFactory {
- public:
-  StandInLayers(int64_t width, std::vector<at::Tensor> answers)
-      : width_(width), answers_(std::move(answers)) {}
-  std::shared_ptr<Layer> linear(const LinearSpec& spec, Random&) override {
-    return std::make_shared<StandInEncoder>(
-        spec.out, spec.out == width_ ? answers_ : std::vector<at::Tensor>{});
-  }
-  std::shared_ptr<Layer> convolution(const ConvolutionSpec& spec, Random&) override {
-    return std::make_shared<StandInEncoder>(spec.out);
-  }
-  std::shared_ptr<Normalization> normalization(const NormalizationSpec&) override {
-    struct None final : Normalization {
-      at::Tensor forward(const at::Tensor& x) override { return x; }
-      at::Tensor forward_add(const at::Tensor& x, const at::Tensor& y) override { return x + y; }
-    };
-    return std::make_shared<None>();
-  }
-
- private:
-  int64_t width_;
-  std::vector<at::Tensor> answers_;
-};
-
-class TrialHost final : public host::FakeHost {
- public:
-  TrialHost(RunFacts facts, int64_t width) : FakeHost(std::move(facts)), width_(width) {}
-
-  std::map<std::string, std::shared_ptr<Encoder>, std::less<>> encoders;  // others hand on
-  std::shared_ptr<LayerFactory> heads;                                    // null: real layers
-  std::map<std::string, std::vector<double>, std::less<>> values;         // logged
-  std::string said;
-  at::Tensor whole_set;  // of embed_all(), [samples, …]; undefined: random views
-
-  std::shared_ptr<Encoder> make_backbone(std::string_view purpose, LayerFactory*) override {
-    const auto found = encoders.find(purpose);
-    return found != encoders.end() ? found->second : std::make_shared<StandInEncoder>(width_);
-  }
-  LayerFactory& layers() override { return heads ? *heads : FakeHost::layers(); }
-  void log(std::string_view name, double value) override {
-    FakeHost::log(name, value);
-    values[std::string(name)].push_back(value);
-  }
-  at::Tensor embed_all(std::string_view views,
-                       const std::function<at::Tensor(const at::Tensor&)>& embed) override {
-    if (!whole_set.defined()) return FakeHost::embed_all(views, embed);
-    const at::NoGradGuard no_grad;
-    return embed(whole_set);
-  }
-  void say(Severity, std::string_view message) override { said += std::string(message) + "\n"; }
-
- private:
-  int64_t width_;
-};
-
-// State by name. Loading changes what is in it, and leaves the rest alone.
-class NamedState final : public State {
- public:
-  explicit NamedState(bool loading = false) : loading_(loading) {}
-  bool loading() const override { return loading_; }
-  void tensor(std::string_view name, at::Tensor& value) override {
-    if (!loading_) tensors[std::string(name)] = value.defined() ? value.detach().clone() : value;
-    const auto found = tensors.find(name);
-    if (!loading_ || found == tensors.end()) return;
-    if (value.defined() && value.sizes() == found->second.sizes())
-      value.detach().copy_(found->second);
-    else
-      value = found->second.clone();
-  }
-  void integer(std::string_view name, int64_t& value) override {
-    if (!loading_) integers[std::string(name)] = value;
-    const auto found = integers.find(name);
-    if (loading_ && found != integers.end()) value = found->second;
-  }
-  void real(std::string_view, double&) override {}
-  void text(std::string_view, std::string&) override {}
-
-  std::map<std::string, at::Tensor, std::less<>> tensors;
-  std::map<std::string, int64_t, std::less<>> integers;
-
- private:
-  bool loading_;
-};
-
-// A method, its host and its parameters; build() before step().
-struct MethodTrial {
-  // As the facts of one batch of views [B, …].
+struct MethodTrial : testing::MethodTrial {
+  template <class... Facts>
+  MethodTrial(const std::string& id, const std::string& toml, const Facts&... facts)
+      : testing::MethodTrial(load<SslMethod>(id, toml), facts...) {}
   MethodTrial(const std::string& id, const std::string& toml, const std::vector<at::Tensor>& views,
               uint64_t seed = 0)
-      : MethodTrial(id, toml, facts_of(views, seed), views.at(0).size(1)) {}
-  // `width`: of the stand-in encoders' features.
-  MethodTrial(const std::string& id, const std::string& toml, const RunFacts& facts, int64_t width)
-      : host(facts, width), method(load<SslMethod>(id, toml)) {}
-
-  static RunFacts facts_of(const std::vector<at::Tensor>& views, uint64_t seed = 0) {
-    RunFacts facts;
-    facts.batch = facts.samples = views.at(0).size(0);
-    facts.steps_per_epoch = facts.epochs = 1;
-    facts.seed = seed;
-    facts.dtype = views[0].scalar_type();
-    for (const at::Tensor& view : views)
-      facts.view_shapes.emplace_back(view.sizes().begin() + 1, view.sizes().end());
-    return facts;
-  }
-
-  MethodTrial& build() {
-    plan.stages.clear();
-    method->plan_stages(host.facts(), plan);
-    if (plan.stages.empty()) plan.stages.emplace_back("train", host.facts().epochs);
-    method->build(host);
-    return begin_stage(0);
-  }
-  // As a resumed run does, which begins no stage before it.
-  MethodTrial& begin_stage(std::size_t number) {
-    const auto& [name, epochs] = plan.stages.at(number);
-    host.progress() = {name, static_cast<int64_t>(number), 0, epochs, 0, 0};
-    method->train(true);
-    method->begin_stage(host);
-    trained.parameters.clear();
-    method->trainable(trained);
-    return *this;
-  }
-  // Ends the stage that runs; the next one begins.
-  MethodTrial& next_stage() {
-    method->end_stage(host);
-    return begin_stage(static_cast<std::size_t>(host.progress().stage_index) + 1);
-  }
-  // The losses handed to backward(), added up. Gradients add up in the views and parameters. The
-  // batch is the first samples unless `indices` says which.
-  double step(const std::vector<at::Tensor>& views, const at::Tensor& labels = {},
-              const at::Tensor& indices = {}) {
-    Batch batch;
-    batch.views = views;
-    batch.labels = labels;
-    batch.indices = indices.defined() ? indices : at::arange(views.at(0).size(0), at::kLong);
-    batch.global_size = views.at(0).size(0);
-    host::FakeStep step(trained);
-    method->step(batch, step);
-    harmonized = step.width > 0;
-    double sum = 0;
-    for (const double loss : step.losses) sum += loss;
-    return sum;
-  }
-  // What the optimiser and the host do between steps, but for moving parameters.
-  void finish_step() {
-    method->before_update(host);
-    method->after_update(host);
-    ++host.progress().step;
-  }
-
-  TrialHost host;
-  Loaded<SslMethod> method;
-  host::StageList plan;
-  host::TrainableList trained;
-  bool harmonized = false;  // the last step called harmonize()
+      : testing::MethodTrial(load<SslMethod>(id, toml), views, seed) {}
 };
-
-// A leaf of this type with a gradient to read.
-inline at::Tensor leaf(const at::Tensor& x, at::ScalarType dtype) {
-  return x.to(dtype).clone().set_requires_grad(true);
-}
 
 // For comparisons with vectors: that of the file's README in single precision.
 inline double tolerance(at::ScalarType dtype, double single) {
@@ -231,41 +50,6 @@ inline double deviation(const host::TensorFile& file, const std::string& name, d
   const double expected =
       file.at(dtype == at::kDouble ? name + "_f64" : name).to(at::kDouble).item<double>();
   return std::abs(found - expected) / std::max(1.0, std::abs(expected));
-}
-
-// Largest difference between the gradients of these tensors (float64) and central differences of
-// `loss`, which reads them.
-inline double slope_error(const std::vector<at::Tensor>& tensors,
-                          const std::function<double()>& loss) {
-  const double step = 1e-6;
-  double worst = 0;
-  std::vector<at::Tensor> slopes;  // before `loss` adds to them
-  for (const at::Tensor& x : tensors) slopes.push_back(x.grad().clone().contiguous());
-  for (std::size_t k = 0; k < tensors.size(); ++k) {
-    double* const values = tensors[k].data_ptr<double>();
-    const double* const slope = slopes[k].data_ptr<double>();
-    for (int64_t i = 0; i < tensors[k].numel(); ++i) {
-      const double before = values[i];
-      values[i] = before + step;
-      const double above = loss();
-      values[i] = before - step;
-      const double below = loss();
-      values[i] = before;
-      worst = std::max(worst, std::abs((above - below) / (2 * step) - slope[i]));
-    }
-  }
-  return worst;
-}
-
-// The state after a save, a fresh method of another seed, and a load; "" when nothing differs.
-inline std::string state_difference(MethodTrial& from, MethodTrial& into) {
-  host::StateMap saved;
-  from.method->visit_state(saved);
-  host::StateMap loader = host::StateMap::loader_of(saved);
-  into.method->visit_state(loader);
-  host::StateMap again;
-  into.method->visit_state(again);
-  return loader.faults.empty() ? saved.difference(again) : loader.faults[0];
 }
 
 }  // namespace gh::test

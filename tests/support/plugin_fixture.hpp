@@ -6,6 +6,8 @@
 #include "recipe/toml.hpp"
 #include "support/places.hpp"
 
+#include "gh/testing/plugins.hpp"
+
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,12 +23,7 @@ inline host::Registry& bundled_plugins() {
   return registry;
 }
 
-template <class Interface>
-struct Loaded {
-  std::unique_ptr<Params> params;
-  host::ComponentPtr<Interface> component;
-  Interface* operator->() const { return component.get(); }
-};
+using testing::Loaded;
 
 template <class Interface>
 Loaded<Interface> load(const std::string& id, const std::string& toml = "") {
@@ -37,19 +34,12 @@ Loaded<Interface> load(const std::string& id, const std::string& toml = "") {
   host::Table resolved;
   if (table) resolved = host::apply_schema(*found.schema, *table, {}, id, {}, problems);
   if (problems.has_errors()) throw std::runtime_error(problems.text());
-  Loaded<Interface> out;
-  out.params = host::make_params(*found.schema, resolved);
-  out.component = bundled_plugins().create<Interface>(id, *out.params);
-  return out;
+  auto params = host::make_params(*found.schema, resolved);
+  auto made = bundled_plugins().create<Interface>(id, *params);
+  const auto destroy = made.get_deleter().destroy;
+  return {std::move(params), {made.release(), destroy}};
 }
 
-// Complaints as text, one a line.
-class CollectedComplaints final : public Complaints {
- public:
-  void add(std::string_view key, std::string_view message) override {
-    text += std::string(key) + ": " + std::string(message) + "\n";
-  }
-  std::string text;
-};
+using CollectedComplaints = testing::HeardComplaints;
 
 }  // namespace gh::test

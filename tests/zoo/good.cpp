@@ -153,23 +153,6 @@ class Staged : public Pull {
   int64_t epochs_ = 0;
 };
 
-// Keeps, in its state, a sum over the samples it saw: on several ranks, each its own.
-class Loner : public Pull {
- public:
-  using Pull::Pull;
-  void step(const gh::Batch& batch, gh::Step& step) override {
-    seen_ += batch.indices.sum().item<int64_t>();
-    Pull::step(batch, step);
-  }
-  void visit_state(gh::State& state) override {
-    Pull::visit_state(state);
-    state.integer("seen", seen_);
-  }
-
- private:
-  int64_t seen_ = 0;
-};
-
 class Nothing : public gh::Evaluator {
  public:
   explicit Nothing(const gh::Params&) {}
@@ -192,7 +175,6 @@ constexpr gh::Component kComponents[] = {
         .with_facts({.paper = "Keeper, 1999", .views = "2", .state = "encoder"}),
     gh::describe<Booster>("zoo_booster", "boosts the views of every second sample", kPull),
     gh::describe<Staged>("zoo_staged", "trains in two stages", kPull),
-    gh::describe<Loner>("zoo_loner", "remembers the samples of its own rank", kPull),
     gh::describe<Nothing>("zoo_nothing", "evaluates nothing"),
 };
 

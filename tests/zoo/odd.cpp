@@ -41,7 +41,9 @@ class Labels final : public gh::Split {
     const float values[] = {std::cos(angle) + 0.01F * static_cast<float>(index), std::sin(angle)};
     sink.vector(values);
   }
-  std::string fingerprint() const override { return "labels-" + fault_; }
+  std::string fingerprint() const override {
+    return "labels-" + fault_ + (train_ ? "-train" : "-test");
+  }
 
  private:
   std::string fault_;
@@ -175,6 +177,9 @@ class Halved final : public gh::SslMethod, public gh::EncoderLoader {
  public:
   explicit Halved(const gh::Params& params)
       : follows_(params.boolean("follows")), loads_(params.boolean("loads")) {}
+  void check(const gh::RunFacts& facts, gh::Complaints& out) const override {
+    gh::parts::require_two_views(facts, out);
+  }
   void build(gh::Host& host) override {
     HalvedLayers layers(host, follows_);
     encoder_ = host.make_backbone("encoder", &layers);

@@ -21,7 +21,7 @@ RunFacts facts_of(int64_t samples, at::ScalarType dtype = at::kDouble) {
 }
 
 // What is published.
-class Listener final : public host::FakeHost {
+class Listener final : public testing::FakeHost {
  public:
   using FakeHost::FakeHost;
   std::shared_ptr<Encoder> make_backbone(std::string_view, LayerFactory*) override {
@@ -40,7 +40,7 @@ TEST_CASE("the memory of losses and the weights made of it are the published one
   const at::Tensor losses = file->at("loss"), order = file->at("order");
   const int64_t samples = losses.size(1);
   const auto batch = static_cast<int64_t>(test::number(*file, "batch"));
-  host::FakeHost host(facts_of(samples));
+  testing::FakeHost host(facts_of(samples));
   parts::LossMemory memory(test::number(*file, "beta"));
   memory.make(host.facts());
   for (int64_t epoch = 0; epoch < losses.size(0); ++epoch) {
@@ -78,7 +78,7 @@ std::vector<double> remembered_after_two_steps(SslMethod& method, Listener& host
   method.build(host);
   method.train(true);
   method.begin_epoch(host);
-  host::TrainableList trained;
+  testing::TrainableList trained;
   method.trainable(trained);
   Batch batch;
   batch.views = views;
@@ -86,7 +86,7 @@ std::vector<double> remembered_after_two_steps(SslMethod& method, Listener& host
   batch.global_size = 4;
   std::vector<double> losses;
   for (int i = 0; i < 2; ++i) {
-    host::FakeStep step(trained);
+    testing::FakeStep step(trained);
     method.step(batch, step);
     losses.push_back(step.losses.at(0));
   }
@@ -125,13 +125,13 @@ TEST_CASE("gradients of bcl are those of finite differences") {
   const auto method = test::load<SslMethod>("bcl", "projector = \"none\"\ntemperature = 0.5");
   method->build(host);
   method->train(true);
-  host::TrainableList trained;
+  testing::TrainableList trained;
   Batch batch;
   batch.views = views;
   batch.indices = at::arange(4, at::kLong);
   batch.global_size = 4;
   const auto loss = [&] {
-    host::FakeStep step(trained);
+    testing::FakeStep step(trained);
     method->step(batch, step);
     return step.losses.at(0);
   };
@@ -160,9 +160,9 @@ TEST_CASE("bcl and bcl_d go on from their state, memory included, and refuse vie
   const auto two = test::load<SslMethod>("bcl", "embedding = 3");
   remembered_after_two_steps(*one.component, one_host, views);
   two->build(two_host);
-  host::StateMap saved, again;
+  testing::StateMap saved, again;
   one->visit_state(saved);
-  host::StateMap loader = host::StateMap::loader_of(saved);
+  testing::StateMap loader = testing::StateMap::loader_of(saved);
   two->visit_state(loader);
   two->visit_state(again);
   CHECK(loader.faults.empty());

@@ -127,7 +127,7 @@ TEST_CASE("dnc plans base, groups, an expert for each and the distillation withi
   const auto planned = [](const std::string& toml, int64_t epochs) {
     RunFacts facts = Trial::small();
     facts.epochs = epochs;
-    host::StageList list;
+    testing::StageList list;
     test::load<SslMethod>("dnc", toml)->plan_stages(facts, list);
     return list.stages;
   };

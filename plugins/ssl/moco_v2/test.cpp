@@ -72,7 +72,7 @@ TEST_CASE("moco_v2 shows GH the key, or a second query that learns") {
   for (const bool query : {false, true}) {
     const at::Tensor x1 = test::leaf(at::randn({4, 3}), at::kFloat);
     const at::Tensor x2 = test::leaf(at::randn({4, 3}), at::kFloat);
-    struct Harmonized final : host::FakeStep {
+    struct Harmonized final : testing::FakeStep {
       using FakeStep::FakeStep;
       using FakeStep::harmonize;
       at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,

@@ -25,7 +25,7 @@ std::vector<double> step(MethodTrial& trial, const std::vector<at::Tensor>& view
   batch.global_size = views[0].size(0);
   batch.indices = at::arange(batch.global_size, at::kLong);
   for (const at::Tensor& p : trial.trained.parameters) p.mutable_grad().reset();
-  host::FakeStep step(trial.trained);
+  testing::FakeStep step(trial.trained);
   trial.method->step(batch, step);
   CHECK(step.faults.empty());
   return step.losses;

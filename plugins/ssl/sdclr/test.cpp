@@ -75,7 +75,7 @@ class TinyEncoder final : public Encoder {
   std::shared_ptr<Normalization> bn1_, block_bn1_, block_bn2_, down_bn_;
 };
 
-class TinyHost final : public host::FakeHost {
+class TinyHost final : public testing::FakeHost {
  public:
   TinyHost(RunFacts facts, int64_t stem, int64_t width)
       : FakeHost(std::move(facts)), stem_(stem), width_(width) {}
@@ -114,9 +114,9 @@ std::string published(std::string name) {
 
 // FakeStep with GH's loss of the vectors: cosines of structure and embedding as rows of unit
 // length, each view's Sinkhorn targets for the other.
-class HarmonizedStep final : public host::FakeStep {
+class HarmonizedStep final : public testing::FakeStep {
  public:
-  HarmonizedStep(const host::TrainableList& trained, const host::TensorFile* file)
+  HarmonizedStep(const testing::TrainableList& trained, const host::TensorFile* file)
       : FakeStep(trained), file_(file) {}
   using FakeStep::harmonize;
   at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
@@ -147,7 +147,7 @@ class HarmonizedStep final : public host::FakeStep {
 struct Step {
   TinyHost host;
   test::Loaded<SslMethod> method;
-  host::TrainableList trained;
+  testing::TrainableList trained;
   std::vector<double> losses;
 
   Step(const host::TensorFile& file, at::ScalarType dtype, bool harmonized)
@@ -268,7 +268,7 @@ TEST_CASE("gradients of sdclr and bcl_d are those of finite differences, one bra
     method->build(host);
     method->train(true);
     method->begin_epoch(host);
-    host::TrainableList trained;
+    testing::TrainableList trained;
     method->trainable(trained);
     Batch batch;
     batch.views = views;
@@ -280,7 +280,7 @@ TEST_CASE("gradients of sdclr and bcl_d are those of finite differences, one bra
          {std::pair<std::string, std::size_t>{"block_bn2.dense.weight", 0},
           {"block_bn2.pruned.weight", 1}}) {
       const auto loss = [&] {
-        host::FakeStep step(trained);
+        testing::FakeStep step(trained);
         method->step(batch, step);
         return step.losses.at(pass);
       };
@@ -294,7 +294,7 @@ TEST_CASE("gradients of sdclr and bcl_d are those of finite differences, one bra
 
 TEST_CASE("sdclr prunes convolutions or, where there are none, linear layers, once an epoch") {
   for (const bool convolutions : {true, false}) {
-    host::FakeHost host(test::MethodTrial::facts_of({at::randn({4, 3, 8, 8})}));
+    testing::FakeHost host(test::MethodTrial::facts_of({at::randn({4, 3, 8, 8})}));
     parts::BranchLayers layers(host);
     Random random(3);
     if (convolutions) layers.encoder().convolution({.in = 2, .out = 4}, random);

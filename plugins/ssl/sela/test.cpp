@@ -143,14 +143,14 @@ TEST_CASE("sela's refreshes are due at the published times, and its heads take t
 }
 
 // Of a rank behind one whose labels are the next ones.
-struct SecondRank final : host::FakeHost {
+struct SecondRank final : testing::FakeHost {
   using FakeHost::FakeHost;
   at::Tensor all_gather(const at::Tensor& rows) override {
     return at::cat({(rows + 1).remainder(4), rows});
   }
 };
 
-at::Tensor first_labels(host::FakeHost& host) {
+at::Tensor first_labels(testing::FakeHost& host) {
   auto method = test::load<SslMethod>("sela", kTwoHeads);
   method->build(host);
   method->begin_epoch(host);
@@ -163,7 +163,7 @@ TEST_CASE("sela's labels are those of rank 0") {
   RunFacts facts;
   facts.samples = facts.batch = 24;
   facts.view_shapes = {{3, 8, 8}};
-  host::FakeHost one(facts);
+  testing::FakeHost one(facts);
   SecondRank second(facts);
   CHECK(first_labels(second).equal((first_labels(one) + 1).remainder(4)));
 }

@@ -1,4 +1,3 @@
-#include "plugins/fake_host.hpp"
 #include "support/method_trial.hpp"
 #include "support/plugin_fixture.hpp"
 #include "support/vectors.hpp"

@@ -1,11 +1,11 @@
 // What evaluators see of pictures.
 #include "eval/evaluation.hpp"
-#include "plugins/fake_host.hpp"
 #include "support/fake_data.hpp"
 #include "support/flat_method.hpp"
 #include "support/temporary_directory.hpp"
 
 #include "gh/interrupt.hpp"
+#include "gh/testing/fake_host.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/tensor.h>
@@ -27,7 +27,7 @@ struct Fixture {
   ViewPlan views = *preset_views("simclr-32", {});
   ViewPlan plain = *preset_views("eval-32", {.mean = {0.5, 0.5, 0.5}, .std = {0.25, 0.25, 0.25}});
   test::FlatMethod method;
-  FakeHost host{[] {
+  testing::FakeHost host{[] {
     RunFacts facts;
     facts.seed = 3;
     facts.view_shapes = {{3, 32, 32}};

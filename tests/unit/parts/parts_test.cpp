@@ -33,7 +33,7 @@ RunFacts facts_of_width(int64_t width, at::ScalarType dtype = at::kDouble) {
 }
 
 // Two ranks of which this is one: the other one's rows are these plus 100.
-class TwoRanks final : public host::FakeHost {
+class TwoRanks final : public testing::FakeHost {
  public:
   explicit TwoRanks(int64_t width)
       : FakeHost([&] {
@@ -79,7 +79,7 @@ TEST_CASE("a head has the layers that its specification names") {
 }
 
 TEST_CASE("a network is its encoder and head, with names for the state of both") {
-  host::FakeHost host(facts_of_width(4, at::kFloat));
+  testing::FakeHost host(facts_of_width(4, at::kFloat));
   const parts::NetworkSpec none;
   const parts::NetworkSpec headed = with_head({.widths = {0, 5}});
   parts::Network bare(host, none), whole(host, headed);
@@ -96,7 +96,7 @@ TEST_CASE("a network is its encoder and head, with names for the state of both")
 TEST_CASE("a twin starts as a copy, averages weights and treats statistics as told") {
   for (const auto buffers :
        {parts::TwinBuffers::own, parts::TwinBuffers::copied, parts::TwinBuffers::averaged}) {
-    host::FakeHost host(facts_of_width(4, at::kFloat));
+    testing::FakeHost host(facts_of_width(4, at::kFloat));
     const parts::NetworkSpec spec =
         with_head({.widths = {5}, .last_norm = parts::LastNorm::affine});
     parts::Network online(host, spec);
@@ -128,7 +128,7 @@ TEST_CASE("a twin starts as a copy, averages weights and treats statistics as to
 }
 
 TEST_CASE("a twin's momentum rises by half a cosine, read where its update belongs") {
-  host::FakeHost host(facts_of_width(4, at::kFloat));
+  testing::FakeHost host(facts_of_width(4, at::kFloat));
   const parts::NetworkSpec spec;
   parts::Network online(host, spec);
   const auto momentum = [&](parts::TwinUpdate update, int64_t step) {
@@ -175,7 +175,7 @@ TEST_CASE("a queue keeps the newest rows whatever the size of batches, of all ra
 }
 
 TEST_CASE("a filled queue is of unit rows, and a loaded one goes on where it was saved") {
-  host::FakeHost host(facts_of_width(3));
+  testing::FakeHost host(facts_of_width(3));
   parts::RowQueue queue, other;
   queue.make(host.facts(), 4, 3);
   other.make(host.facts(), 4, 3);
@@ -183,9 +183,9 @@ TEST_CASE("a filled queue is of unit rows, and a loaded one goes on where it was
   CHECK(queue.full());
   CHECK((queue.rows().norm(2, {1}) - 1).abs().max().item<double>() < 1e-12);
   queue.push(host, at::randn({3, 3}, at::kDouble));
-  host::StateMap saved;
+  testing::StateMap saved;
   queue.visit_state(saved, "q");
-  host::StateMap loader = host::StateMap::loader_of(saved);
+  testing::StateMap loader = testing::StateMap::loader_of(saved);
   other.visit_state(loader, "q");
   const at::Tensor more = at::randn({3, 3}, at::kDouble);
   queue.push(host, more);
@@ -194,7 +194,7 @@ TEST_CASE("a filled queue is of unit rows, and a loaded one goes on where it was
 }
 
 TEST_CASE("prototypes stay as drawn for some steps, and then return to unit length") {
-  host::FakeHost host(facts_of_width(3));
+  testing::FakeHost host(facts_of_width(3));
   parts::UnitPrototypes prototypes;
   prototypes.make(host, 6, 3, 2);
   const auto lengths_off = [&] {
@@ -240,7 +240,7 @@ TEST_CASE("crops of one size that follow each other share a forward, and the hea
 
 TEST_CASE("losses among ranks equal sums over the rows of all") {
   // The other rank's rows are those of this one, turned round, so that they have unit length.
-  struct Turned final : host::FakeHost {
+  struct Turned final : testing::FakeHost {
     using FakeHost::FakeHost;
     at::Tensor all_gather(const at::Tensor& rows) override { return at::cat({rows, -rows}); }
   };

@@ -61,6 +61,9 @@ TEST_CASE("a pass over all samples gives plain or training views in order") {
   CHECK_FALSE(host.embed_all("train", flat).equal(train));
   CHECK(host.embed_all("plain", flat).equal(plain));
   CHECK_THROWS_WITH(host.embed_all("other", flat), Catch::Contains("\"plain\""));
+  f.notebook.in_step = true;
+  CHECK_THROWS_WITH(host.embed_all("plain", flat), Catch::Contains("inside step()"));
+  f.notebook.in_step = false;
   f.notebook.stage_samples = at::full({2}, 7, at::kLong);
   CHECK(host.embed_all("plain", flat)[1].equal(plain[7]));
   // Handed back as it came: the rows must not be the loader's memory.

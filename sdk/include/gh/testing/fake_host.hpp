@@ -1,5 +1,5 @@
 // A host that is just enough to try an SSL method: one rank, a two-layer encoder, random views, no
-// data.
+// data. It notices what the method does to it that it must not.
 #pragma once
 
 #include "gh/component.hpp"
@@ -8,10 +8,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
-namespace gh::host {
+namespace gh::testing {
+
+class TrainableList;
 
 class FakeHost : public Host {
  public:
@@ -26,10 +29,10 @@ class FakeHost : public Host {
   void log_tensor(std::string_view name, const at::Tensor& scalar) override;
   void picture(std::string_view, std::string_view, std::string_view, std::string_view) override {}
   void say(Severity, std::string_view) override {}
-  at::Tensor all_gather(const at::Tensor& rows) override { return rows; }
-  at::Tensor all_reduce_sum(const at::Tensor& value) override { return value; }
-  at::Tensor shuffle_rows(const at::Tensor& rows) override { return rows; }
-  at::Tensor unshuffle_rows(const at::Tensor& rows) override { return rows; }
+  at::Tensor all_gather(const at::Tensor& rows) override;
+  at::Tensor all_reduce_sum(const at::Tensor& value) override;
+  at::Tensor shuffle_rows(const at::Tensor& rows) override;
+  at::Tensor unshuffle_rows(const at::Tensor& rows) override;
   at::Tensor embed_all(std::string_view views,
                        const std::function<at::Tensor(const at::Tensor&)>& embed) override;
   void publish_per_sample(std::string_view name, const at::Tensor& values) override;
@@ -41,8 +44,19 @@ class FakeHost : public Host {
   // [count, …shape of view `view`], keyed by seed, view and `key`.
   at::Tensor views_of(std::size_t view, int64_t count, int64_t key) const;
   const std::set<std::string, std::less<>>& logged() const { return logged_; }  // names
-  // What the method did to the host that it must not.
-  const std::vector<std::string>& faults() const { return faults_; }
+  // What the method did to the host that it must not, since the last time it was asked.
+  std::vector<std::string> take_faults() { return std::exchange(faults_, {}); }
+
+  // Whether step() runs: some services are not for it.
+  void in_step(bool on);
+  // Gradients become their mean over ranks.
+  virtual void average_gradients(const TrainableList&) {}
+  // What it made, still lives and is in train mode: encoders by purpose or, if none, layers.
+  std::vector<std::string> in_train_mode() const;
+
+ protected:
+  // Every collective comes by here.
+  virtual void collective(std::string_view name);
 
  private:
   RunFacts facts_;
@@ -51,6 +65,9 @@ class FakeHost : public Host {
   std::shared_ptr<LayerFactory> layers_;
   std::set<std::string, std::less<>> logged_;
   std::vector<std::string> faults_;
+  std::vector<std::pair<std::string, std::weak_ptr<Module>>> made_;
+  bool in_step_ = false, in_embed_ = false;
+  int64_t shuffled_ = 0;  // and not yet put back
 };
 
 // What the optimiser would train.
@@ -61,38 +78,53 @@ class TrainableList : public Trainables {
   std::vector<std::string> faults;
 };
 
+// "", or what is wrong with a name of a metric, table or picture.
+std::string fault_of_name(std::string_view name);
+
 class StageList : public Stages {
  public:
   void add(std::string_view name, int64_t epochs) override { stages.emplace_back(name, epochs); }
   std::vector<std::pair<std::string, int64_t>> stages;
 };
 
-// Backward without scaling; GH is off, and as a projector leaves embeddings as they are.
+// GH is a term of value zero that notices what becomes of it; as a projector it leaves embeddings as
+// they are, or multiplies them with `points`.
 class FakeStep : public Step, private Projection {
  public:
-  explicit FakeStep(const TrainableList& trainables) : trainables_(trainables) {}
+  // `host` averages gradients; null: there is one rank.
+  explicit FakeStep(const TrainableList& trainables, FakeHost* host = nullptr,
+                    double loss_scale = 1, at::Tensor points = {})
+      : trainables_(trainables), host_(host), loss_scale_(loss_scale), points_(std::move(points)) {}
   void backward(const at::Tensor& loss) override;
   using Step::harmonize;
   at::Tensor harmonize(const at::Tensor& z1, const at::Tensor& z2,
                        const HarmonizeOptions& options) override;
-  void reduce_gradients() override { reduced_ = true; }
+  void reduce_gradients() override;
   void discard_gradients() override;
   void* query(const char* id) override {
     return std::string_view(id) == Projection::kId ? static_cast<Projection*>(this) : nullptr;
   }
+  // After step(): gradients as the optimiser meets them. Faults that only now can be seen.
+  void finish(int64_t rows);
 
   std::vector<double> losses;
   std::vector<std::string> faults;
   int64_t width = 0;       // of what came to harmonize(), 0: never called
   bool projected = false;  // project() was asked for
+  bool learns = false;     // set it where the encoder is trained: GH has something to move
 
  private:
-  at::Tensor project(const at::Tensor& z) override {
-    projected = true;
-    return z;
-  }
+  at::Tensor project(const at::Tensor& z) override;
+  void unscale();
+  void require_one_call() const;
 
   const TrainableList& trainables_;
+  FakeHost* host_;
+  double loss_scale_;
+  at::Tensor points_;
+  std::vector<at::Tensor> terms_;  // leaves of what harmonize() gave
+  std::vector<int64_t> rows_;      // of what came to it
+  int64_t tracked_ = 0;
   bool reduced_ = false;
 };
 
@@ -111,6 +143,10 @@ class StateMap : public State {
 
   // The first difference in words, or "".
   std::string difference(const StateMap& other) const;
+  // Names with this ending.
+  void leave_out(std::string_view ending) {
+    std::erase_if(items_, [&](const auto& item) { return item.first.ends_with(ending); });
+  }
   bool visited(const at::Tensor& tensor) const {
     return visited_.contains(tensor.unsafeGetTensorImpl());
   }
@@ -127,4 +163,4 @@ class StateMap : public State {
   std::set<const void*> visited_;
 };
 
-}  // namespace gh::host
+}  // namespace gh::testing
