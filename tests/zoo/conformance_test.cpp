@@ -98,7 +98,7 @@ TEST_CASE("a plugin that cannot be loaded keeps its own error code") {
         Code::bad_magic);
   CHECK(inspect_in_child({}, animal("entry_exits").string(), InspectDepth::info).error->code ==
         Code::crashed);
-  CHECK(inspect_in_child({}, animal("entry_hangs").string(), InspectDepth::info,
+  CHECK(inspect_in_child({}, animal("entry_hangs").string(), InspectDepth::info, {},
                          std::chrono::milliseconds(300))
             .error->code == Code::timed_out);
   CHECK(inspect_in_child({}, (animal("good").parent_path() / "absent.so").string(),
