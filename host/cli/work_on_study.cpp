@@ -1,6 +1,7 @@
 #include "cli/work_on_study.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/study_files.hpp"
 #include "cli/study_text.hpp"
 #include "machine/device.hpp"
@@ -48,6 +49,7 @@ JobList with_plugins(JobList jobs, const GlobalOptions& global) {
     if (std::find(jobs.plugins.begin(), jobs.plugins.end(), file) == jobs.plugins.end())
       jobs.plugins.push_back(file);
   }
+  for (const std::string& rule : plugin_rules(global)) jobs.plugin_rules.push_back(rule);
   return jobs;
 }
 

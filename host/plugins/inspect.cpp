@@ -68,12 +68,10 @@ Json error_as_json(const PluginError& error) {
 }
 
 // In the child: everything the report needs, as JSON.
-Json inspect(const SearchPath& path, const fs::path& file, InspectDepth depth,
-             const SayDoing& doing) {
+Json inspect(Registry registry, const fs::path& file, InspectDepth depth, const SayDoing& doing) {
   // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for
   // ever.
   at::set_num_threads(1);
-  Registry registry(path, {.probe = false});
   doing("loading");
   Json report = {{"error", nullptr}, {"violations", Json::array()}, {"remarks", Json::array()}};
   if (const auto error = registry.load(file)) {
@@ -125,13 +123,16 @@ void finish(Json plugin, InspectDepth depth, PluginReport& report) {
 }  // namespace
 
 PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
-                              std::chrono::milliseconds timeout) {
+                              LoadOptions options, std::chrono::milliseconds timeout) {
   PluginReport report;
   Json plugin = nullptr;
+  options.probe = false;  // the child is one already
   try {
     report.file = resolve(Registry(path), what);
     const ChildOutcome outcome = run_in_child(
-        [&](const SayDoing& doing) { return json_text(inspect(path, report.file, depth, doing)); },
+        [&](const SayDoing& doing) {
+          return json_text(inspect(Registry(path, options), report.file, depth, doing));
+        },
         timeout);
     if (!outcome.result)
       throw outcome.refusal(depth == InspectDepth::info ? "being loaded" : "being checked",
@@ -143,6 +144,35 @@ PluginReport inspect_in_child(const SearchPath& path, const std::string& what, I
     report.error = e.in(report.file.empty() ? fs::path(what) : report.file);
   }
   finish(std::move(plugin), depth, report);
+  return report;
+}
+
+PluginReport describe_in_child(const SearchPath& path, LoadOptions options,
+                               std::chrono::milliseconds timeout) {
+  PluginReport report;
+  options.probe = false;  // the child is one already
+  // Either a list of plugins, or why one of them is refused.
+  const auto describe = [&](const SayDoing& doing) {
+    at::set_num_threads(1);
+    Registry registry(path, options);
+    for (const PluginFile& file : registry.files()) {
+      if (!file.usable()) continue;
+      doing("loading " + file.file.string());
+      if (const auto error = registry.load(file.file)) return json_text(error_as_json(*error));
+    }
+    Json list = Json::array();
+    for (const LoadedPlugin& plugin : registry.loaded()) list.push_back(plugin_as_json(plugin));
+    return json_text(list);
+  };
+  const ChildOutcome outcome = run_in_child(describe, timeout);
+  if (!outcome.result) {
+    report.error = outcome.refusal("being loaded", timeout).in(outcome.doing);
+    return report;
+  }
+  report.json = *outcome.result;
+  if (const Json said = parse_json<Json>(report.json); said.is_object())
+    report.error = PluginError{static_cast<Code>(said["number"].get<int>()), "",
+                               said["message"].get<std::string>()};
   return report;
 }
 

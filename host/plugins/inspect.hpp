@@ -32,7 +32,13 @@ struct PluginReport {
 // from notes alone. Components of other plugins are not loaded. Call before this process has used
 // LibTorch on several threads: the child is a fork.
 PluginReport inspect_in_child(const SearchPath& path, const std::string& what, InspectDepth depth,
+                              LoadOptions options = {},
                               std::chrono::milliseconds timeout = std::chrono::minutes(5));
+
+// Every usable plugin on the path, described in one child: `json` is the list of what `plugins info
+// --json` calls "plugin".
+PluginReport describe_in_child(const SearchPath& path, LoadOptions options = {},
+                               std::chrono::milliseconds timeout = std::chrono::minutes(5));
 
 // A TOML block with every parameter, its default (or a comment where it is required or optional),
 // range and meaning. `id` may be empty.
