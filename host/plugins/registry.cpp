@@ -84,10 +84,11 @@ void Registry::Impl::scan() {
   relate();
 }
 
-// Which files stand in the shadow of usable ones before them.
+// Which files are the same as usable ones before them, or stand in their shadow.
 void Registry::Impl::relate() {
   for (auto found = files->begin(); found != files->end(); ++found) {
     found->shadowed_by.reset();
+    if (found->error && found->error->code == Code::duplicate) found->error.reset();
     for (auto earlier = files->begin(); earlier != found && !found->error; ++earlier) {
       if (!earlier->usable()) continue;
       if (same_build(*earlier->note, earlier->sha256, *found->note, found->sha256))
