@@ -91,10 +91,11 @@ class PluginsVerify final : public Command {
     const TrustedKeys keys(keys_.empty() ? default_key_file() : fs::path(keys_));
     std::vector<std::string> named = global.plugins;
     named.insert(named.end(), files_.begin(), files_.end());
-    bool sound = true;
+    bool sound = true, any = false;
     const Registry registry(default_search_path(named));
     for (const PluginFile& file : registry.files()) {
       if (files_.empty() ? is_bundled(file) : !file.named) continue;
+      any = true;
       if (file.note) {
         sound &= is_signed(keys, file);
       } else {
@@ -102,6 +103,7 @@ class PluginsVerify final : public Command {
         sound = false;
       }
     }
+    if (!any) print_message("There is no plugin that did not come with ghhost.\n");
     return sound ? kOk : kBadRecipe;
   }
 

@@ -18,6 +18,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gh::host {
@@ -42,14 +43,16 @@ bool takes_a_gpu(const fs::path& recipe) {
   return device == "cuda" || device == "auto";
 }
 
-// The list with the plugins of this command, too.
+// The list with the plugins of this command, too, and its rules in place of those it was planned
+// with.
 JobList with_plugins(JobList jobs, const GlobalOptions& global) {
   for (const std::string& plugin : global.plugins) {
     const std::string file = fs::absolute(plugin).string();
     if (std::find(jobs.plugins.begin(), jobs.plugins.end(), file) == jobs.plugins.end())
       jobs.plugins.push_back(file);
   }
-  for (const std::string& rule : plugin_rules(global)) jobs.plugin_rules.push_back(rule);
+  if (std::vector<std::string> rules = plugin_rules(global); !rules.empty())
+    jobs.plugin_rules = std::move(rules);
   return jobs;
 }
 

@@ -59,7 +59,11 @@ struct Body {
 extern "C" std::size_t append(char* data, std::size_t, std::size_t size, void* body) {
   auto& out = *static_cast<Body*>(body);
   if (size > out.most - out.bytes.size()) return 0;
-  out.bytes.append(data, size);
+  try {  // nothing is thrown through libcurl
+    out.bytes.append(data, size);
+  } catch (...) {
+    return 0;
+  }
   return size;
 }
 

@@ -66,7 +66,10 @@ class Locks(GhhostCase):
         logs = "".join(log.read_text() for log in (self.dir / "study").rglob("*.log"))
         self.assertIn("not_locked", logs)
         self.ghhost("plugins", "lock")
-        self.ghhost("study", "run", "study", "--retry-failed", "--yes")
+        # A rule of the command is in place of the one it was planned with.
+        self.write("none.lock", json.dumps({"ghhost_lock": 1, "plugins": []}))
+        self.ghhost("--locked=none.lock", "study", "run", "study", "--retry-failed", "--yes", expect=1)
+        self.ghhost("--locked", "study", "run", "study", "--retry-failed", "--yes")
 
     def test_the_first_match_that_fails_is_passed_over_on_request(self):
         (self.dir / "first").mkdir()
