@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every method of the program on recipes/shapes.toml and, with GH, on recipes/shapes-gh.toml: the second table of docs/methods.md.
+"""Every method of the program on recipes/shapes.toml and, with GH, on recipes/shapes-gh.toml: the table of docs/methods.md.
 
 A method brings its own settings, those of its small recipe in plugins/ssl; data, backbone, epochs and batch are the same for all,
 views too but for what a method adds (boosts, small crops). Each run takes one thread; what is finished is not run again
@@ -18,15 +18,16 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tomllib
 
-import methods_page
-from methods_page import GHHOST, PAGE, SOURCE
-
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+GHHOST = pathlib.Path(os.environ.get("GHHOST", SOURCE / "build/bin/ghhost"))
+PAGE = SOURCE / "docs/methods.md"
 BEGIN, END = "<!-- learning: written by scripts/learning_table.py --write -->", "<!-- learning: end -->"
 UNTRAINED = "random"
 # Small crops, as share of the picture: the form is gone from those of the methods' papers.
@@ -40,6 +41,13 @@ HARMONIZE = {"dnc": {"warm_up": 2}}
 GROUPS = ["accuracy", "many", "medium", "few"]
 COLUMNS = [*(("knn", name) for name in GROUPS), *(("linear_probe", name) for name in GROUPS), ("effective_rank", "effective_rank"),
            ("process", "seconds"), ("process", "memory")]
+
+
+def bundled_methods():
+    """Id → name of its plugin."""
+    listed = json.loads(subprocess.run([GHHOST, "plugins", "list", "--json"], capture_output=True, text=True, check=True).stdout)
+    return {provided.removeprefix("ssl/"): file["name"] for file in listed if file["origin"] == "bundled"
+            for provided in file.get("provides", []) if provided.startswith("ssl/")}
 
 
 def toml(value):
@@ -161,7 +169,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="into docs/methods.md")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    plugins = {method: facts["plugin"] for method, facts in methods_page.bundled_methods().items()}
+    plugins = bundled_methods()
     # The references first; an untrained encoder has nothing to harmonize.
     order = sorted(plugins, key=lambda method: (method != UNTRAINED, not method == "supervised", method))
     runs = [Run(given.out.resolve(), plugins[method], method, harmonized, seed)
@@ -173,7 +181,7 @@ def main():
     table, behind = block(found, given.seeds), no_better(found)
     print(table)
     if given.write:
-        PAGE.write_text(methods_page.with_block(PAGE.read_text(), table, BEGIN, END))
+        PAGE.write_text(re.sub(f"{BEGIN}.*?{END}", lambda _: table, PAGE.read_text(), flags=re.S))
     for trouble in [*failures, *(f"{name} is no better than an untrained encoder" for name in behind)]:
         print(trouble, file=sys.stderr)
     return 1 if failures or behind else 0

@@ -16,7 +16,7 @@ safetensors_version=0.8.0
 wheel_version=0.48.0
 scikit_build_version=1.1.2
 packages=(g++ cmake ninja-build ccache make python3 libboost-dev libtomlplusplus-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libssl-dev libjpeg-dev libspng-dev zlib1g-dev libgloo-dev pkg-config catch2)
+  nlohmann-json3-dev libssl-dev libcurl4-openssl-dev libjpeg-dev libspng-dev zlib1g-dev libgloo-dev pkg-config catch2)
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 

@@ -1,6 +1,7 @@
 // ghhost check RECIPE, or a study, or an engine.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/read_recipe.hpp"
 #include "cli/read_study.hpp"
 #include "plugins/registry.hpp"
@@ -43,7 +44,7 @@ class Check final : public Command {
   }
 
   int run(const GlobalOptions& global) override {
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     Diagnostics diagnostics;
     if (is_engine_file(arguments_.file)) return check_engine(diagnostics);
     return is_study_file(arguments_.file) ? check_study(registry, diagnostics)

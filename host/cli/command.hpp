@@ -12,6 +12,8 @@ namespace gh::host {
 // Options every command has.
 struct GlobalOptions {
   std::vector<std::string> plugins;  // --plugin
+  std::string lock;                  // --locked: a file; empty: none
+  bool pass_over = false;            // --pass-over
   std::vector<std::string> command;  // argv
 };
 

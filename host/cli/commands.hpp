@@ -19,6 +19,12 @@ std::unique_ptr<Command> data_preview_command();
 std::unique_ptr<Command> plugins_list_command();
 std::unique_ptr<Command> plugins_info_command();
 std::unique_ptr<Command> plugins_check_command();
+std::unique_ptr<Command> plugins_docs_command();
+std::unique_ptr<Command> plugins_lock_command();
+std::unique_ptr<Command> plugins_verify_command();
+std::unique_ptr<Command> plugins_sign_command();
+std::unique_ptr<Command> plugins_search_command();
+std::unique_ptr<Command> plugins_install_command();
 std::unique_ptr<Command> new_plugin_command();
 std::unique_ptr<Command> sdk_command();
 std::unique_ptr<Command> complete_command();
@@ -33,12 +39,35 @@ std::unique_ptr<Command> version_command();
 
 // In the order of `ghhost --help`.
 inline constexpr std::array kCommands = {
-    run_command,          resume_command,       export_command,       replay_command,
-    check_command,        keys_command,         eval_command,         data_check_command,
-    data_preview_command, plugins_list_command, plugins_info_command, plugins_check_command,
-    new_plugin_command,   sdk_command,          report_command,       diff_command,
-    study_plan_command,   study_run_command,    study_work_command,   study_status_command,
-    study_submit_command, complete_command,     version_command,
+    run_command,
+    resume_command,
+    export_command,
+    replay_command,
+    check_command,
+    keys_command,
+    eval_command,
+    data_check_command,
+    data_preview_command,
+    plugins_list_command,
+    plugins_info_command,
+    plugins_check_command,
+    plugins_docs_command,
+    plugins_lock_command,
+    plugins_verify_command,
+    plugins_sign_command,
+    plugins_search_command,
+    plugins_install_command,
+    new_plugin_command,
+    sdk_command,
+    report_command,
+    diff_command,
+    study_plan_command,
+    study_run_command,
+    study_work_command,
+    study_status_command,
+    study_submit_command,
+    complete_command,
+    version_command,
 };
 
 // Commands of two words stand below their first.

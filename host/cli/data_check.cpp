@@ -2,6 +2,7 @@
 #include "data/data_check.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/open_recipe.hpp"
 #include "data/known_sets.hpp"
 #include "run/standard_streams.hpp"
@@ -113,7 +114,7 @@ Exit codes: 0 sound, 65 some samples cannot be read, 66 data missing, 78 recipe 
   }
 
   int run(const GlobalOptions& global) override {
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     const std::optional<OpenRecipe> open = open_recipe(recipe_, overrides_, registry);
     if (!open) return kBadRecipe;
     const int wanted = open->plan.loader.threads;

@@ -1,6 +1,7 @@
 // ghhost data preview RECIPE.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/open_recipe.hpp"
 #include "data/preview.hpp"
 #include "files/file_write.hpp"
@@ -34,7 +35,7 @@ class DataPreview final : public Command {
   }
 
   int run(const GlobalOptions& global) override {
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     const std::optional<OpenRecipe> open = open_recipe(recipe_, overrides_, registry);
     if (!open) return kBadRecipe;
     const TrainPlan& train = open->plan;

@@ -1,6 +1,7 @@
 // ghhost eval RUN, or RECIPE --weights FILE.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/read_recipe.hpp"
 #include "cli/run_by_recipe.hpp"
 
@@ -42,7 +43,7 @@ train.convolution may be changed.)"}) {}
     require(
         !best_ || weights_.empty(), ErrorCode::invalid_param,
         "--best chooses a checkpoint of the run, --weights takes another file: give one of them");
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     const std::optional<Recipe> recipe =
         read_recipe(run ? recipe_file_of(what_) : what_, overrides_, registry);
     if (!recipe) return kBadRecipe;

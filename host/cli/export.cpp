@@ -1,6 +1,7 @@
 // ghhost export RUN.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/read_recipe.hpp"
 #include "run/standard_streams.hpp"
 #include "session/session.hpp"
@@ -24,7 +25,7 @@ A ResNet has torchvision's names, without the classifier fc.)"}) {}
   }
 
   int run(const GlobalOptions& global) override {
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     const Recipe recipe = recipe_of_run(run_, registry);
     const std::filesystem::path run = run_;
     const std::filesystem::path out =

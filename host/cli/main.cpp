@@ -111,6 +111,12 @@ void declare_program(CLI::App& app, GlobalOptions& global) {
       ->type_name("PATH")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--locked{ghhost.lock}", global.lock,
+               "Load only builds that this file has (ghhost plugins lock); --locked=FILE for "
+               "another than ghhost.lock");
+  app.add_flag("--pass-over", global.pass_over,
+               "Where the first plugin that has a component cannot be loaded, take the next one "
+               "and say so");
 }
 
 // Puts the name of a group's default command where it was left out: `study FILE` → `study run
@@ -119,8 +125,10 @@ std::vector<std::string> spelled_out(const std::vector<std::string>& typed) {
   std::vector<std::string> words = typed;
   if (!words.empty()) words.erase(words.begin());
   std::size_t at = 0;
-  while (at < words.size() && words[at].starts_with("--plugin"))
-    at += words[at] == "--plugin" ? 2 : 1;
+  const auto is_of_all = [](const std::string& word) {
+    return word.starts_with("--plugin") || word.starts_with("--locked") || word == "--pass-over";
+  };
+  while (at < words.size() && is_of_all(words[at])) at += words[at] == "--plugin" ? 2 : 1;
   const auto is_command = [&](const std::string& name) {
     return std::any_of(kCommands.begin(), kCommands.end(),
                        [&](const auto make) { return make()->about.name == name; });

@@ -1,5 +1,6 @@
 #include "cli/plan_study.hpp"
 
+#include "cli/named_plugins.hpp"
 #include "cli/read_study.hpp"
 #include "cli/study_data.hpp"
 #include "files/file_write.hpp"
@@ -75,7 +76,9 @@ void calibrate(const PlanRequest& request, StudyPlan& plan, Costs& costs) {
     if (job.state != ArmState::done && !costs.of(job.cost_class))
       classes.emplace(job.cost_class, job.row);
   }
-  const Trial trial{.program = fs::read_symlink("/proc/self/exe"), .plugins = request.plugins};
+  const Trial trial{.program = fs::read_symlink("/proc/self/exe"),
+                    .plugins = request.plugins,
+                    .plugin_rules = request.plugin_rules};
   const std::size_t count = std::min(kMostTrials, classes.size());
   std::size_t number = 0;
   for (const auto& [name, row] : classes) {
@@ -108,7 +111,7 @@ void declare_planning(Options& options, StudyToPlan& wanted, const char* study) 
 }
 
 std::optional<PlannedStudy> plan_study(const StudyToPlan& wanted, const GlobalOptions& global) {
-  Registry registry(default_search_path(global.plugins));
+  Registry registry = open_registry(global);
   Diagnostics diagnostics;
   const LoadedStudy study = load_study(wanted.file, wanted.scale, registry, diagnostics);
   print_message("{}", diagnostics.text());
@@ -122,6 +125,7 @@ std::optional<PlannedStudy> plan_study(const StudyToPlan& wanted, const GlobalOp
                             .directory = directory,
                             .scale = study.scale ? study.scale->name : "",
                             .plugins = absolute(global.plugins),
+                            .plugin_rules = plugin_rules(global),
                             .data = data,
                             .plugin_of = plugins_of(registry),
                             .builds = wanted.strict_builds ? Builds::strict : Builds::by_version};

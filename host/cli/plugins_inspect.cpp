@@ -1,6 +1,7 @@
 // ghhost plugins info WHAT, and ghhost plugins check WHAT.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "plugins/inspect.hpp"
 #include "run/standard_streams.hpp"
 
@@ -28,8 +29,9 @@ class Inspect final : public Command {
   }
 
   int run(const GlobalOptions& global) override {
-    const PluginReport report = inspect_in_child(default_search_path(global.plugins), what_,
-                                                 {.depth = depth_, .recipe = recipe_});
+    const PluginReport report =
+        inspect_in_child(default_search_path(global.plugins), what_,
+                         {.depth = depth_, .recipe = recipe_, .load = load_options(global)});
     if (json_) {
       print_result("{}\n", report.json);
       return report.ok() ? kOk : kBadRecipe;

@@ -1,6 +1,7 @@
 // ghhost replay RUN.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/read_recipe.hpp"
 #include "run/standard_streams.hpp"
 #include "session/session.hpp"
@@ -20,7 +21,7 @@ numbers again.)"}) {}
   void declare(Options& options) override { options.required("RUN", run_, "Run directory"); }
 
   int run(const GlobalOptions& global) override {
-    Registry registry(default_search_path(global.plugins));
+    Registry registry = open_registry(global);
     const ReplayOutcome outcome = replay_run(recipe_of_run(run_, registry), registry, run_);
     print_result("{}\n", outcome.text);
     return outcome.same ? kOk : kRunFailed;

@@ -1,6 +1,7 @@
 #include "cli/run_by_recipe.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "machine/interrupt.hpp"
 #include "report/report.hpp"
 #include "report/run_record.hpp"
@@ -54,7 +55,7 @@ int show_outcome(const RunOutcome& outcome, bool json) {
 
 int run_by_recipe(const RecipeArguments& recipe, const RunOptions& options,
                   const GlobalOptions& global) {
-  Registry registry(default_search_path(global.plugins));
+  Registry registry = open_registry(global);
   const std::optional<Recipe> read =
       read_recipe(recipe.file, recipe.overrides, registry, recipe.scale);
   return read ? show_outcome(run_recipe(*read, registry, options), recipe.json) : kBadRecipe;

@@ -1,6 +1,7 @@
 // ghhost study submit DIR.
 #include "cli/commands.hpp"
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "files/file_write.hpp"
 #include "run/standard_streams.hpp"
 #include "study/engine.hpp"
@@ -23,6 +24,8 @@ std::vector<std::string> worker_command(const fs::path& study, const GlobalOptio
     command.push_back("--plugin");
     command.push_back(fs::absolute(plugin).string());
   }
+  const std::vector<std::string> rules = plugin_rules(global);
+  command.insert(command.end(), rules.begin(), rules.end());
   command.insert(command.end(), {"study", "work", study.string()});
   return command;
 }

@@ -1,6 +1,7 @@
 #include "cli/work_on_study.hpp"
 
 #include "cli/exit_codes.hpp"
+#include "cli/named_plugins.hpp"
 #include "cli/study_files.hpp"
 #include "cli/study_text.hpp"
 #include "machine/device.hpp"
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gh::host {
@@ -41,13 +43,16 @@ bool takes_a_gpu(const fs::path& recipe) {
   return device == "cuda" || device == "auto";
 }
 
-// The list with the plugins of this command, too.
+// The list with the plugins of this command, too, and its rules in place of those it was planned
+// with.
 JobList with_plugins(JobList jobs, const GlobalOptions& global) {
   for (const std::string& plugin : global.plugins) {
     const std::string file = fs::absolute(plugin).string();
     if (std::find(jobs.plugins.begin(), jobs.plugins.end(), file) == jobs.plugins.end())
       jobs.plugins.push_back(file);
   }
+  if (std::vector<std::string> rules = plugin_rules(global); !rules.empty())
+    jobs.plugin_rules = std::move(rules);
   return jobs;
 }
 

@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,12 +48,36 @@ struct stat status_of(const fs::path& path) {
   return s;
 }
 
-void check_closed(const fs::path& path, mode_t mode) {
-  if (!(mode & S_IWOTH) || (S_ISDIR(mode) && (mode & S_ISVTX))) return;
+bool is_private(gid_t group) {
+  const passwd* user = ::getpwuid(::geteuid());
+  const struct group* entry = ::getgrgid(group);
+  if (user == nullptr || entry == nullptr || std::strcmp(user->pw_name, entry->gr_name) != 0)
+    return false;
+  for (char** member = entry->gr_mem; *member != nullptr; ++member)
+    if (std::strcmp(*member, user->pw_name) != 0) return false;
+  return true;
+}
+
+bool may_change_program(gid_t group) {
+  std::error_code error;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error); !error; at = at.parent_path()) {
+    struct stat s {};
+    if (::stat(at.c_str(), &s) == 0 && (s.st_mode & S_IWGRP) && s.st_gid == group) return true;
+    if (!at.has_relative_path()) break;
+  }
+  return false;
+}
+
+void check_closed(const fs::path& path, const struct stat& s) {
+  if (S_ISDIR(s.st_mode) && (s.st_mode & S_ISVTX)) return;
+  const bool everybody = s.st_mode & S_IWOTH;
+  if (!everybody && (!(s.st_mode & S_IWGRP) || is_trusted_group(s.st_gid))) return;
   throw PluginRefused(
       Code::unsafe_permissions, "a file and directories that only their owners can change",
-      fmt::format("{} writable by everybody (mode {:04o})", path.string(), mode & 07777),
-      fmt::format("chmod o-w {}", path.string()));
+      fmt::format("{} writable by {} (mode {:04o})", path.string(),
+                  everybody ? std::string("everybody") : fmt::format("group {}", s.st_gid),
+                  s.st_mode & 07777),
+      fmt::format("chmod {}-w {}", everybody ? "o" : "g", path.string()));
 }
 
 void check_owner(const fs::path& path, uid_t owner) {
@@ -89,7 +115,7 @@ class Walk {
     pending_.insert(pending_.begin(), path.begin(), path.end());
   }
 
-  void look_at(const fs::path& directory) { check_closed(directory, status_of(directory).st_mode); }
+  void look_at(const fs::path& directory) { check_closed(directory, status_of(directory)); }
 
   void enter(const fs::path& next) {
     const struct stat s = status_of(next);
@@ -103,7 +129,7 @@ class Walk {
       prepend(target.relative_path());
       return;
     }
-    check_closed(next, s.st_mode);
+    check_closed(next, s);
     if (!S_ISDIR(s.st_mode)) check_owner(next, s.st_uid);
     here_ = next;
   }
@@ -135,6 +161,10 @@ bool is_trusted(uid_t owner) {
   return ::stat("/proc/self/exe", &program) == 0 && owner == program.st_uid;
 }
 
+bool is_trusted_group(gid_t group) {
+  return group == 0 || is_private(group) || may_change_program(group);
+}
+
 fs::path follow_checked(const fs::path& absolute) { return Walk(absolute).to_the_end(); }
 
 FileContent read_checked(const fs::path& file) {
@@ -148,7 +178,7 @@ FileContent read_checked(const fs::path& file) {
   struct stat s {};
   if (::fstat(fd.get(), &s) != 0) refuse_unreadable(std::strerror(errno));
   if (!S_ISREG(s.st_mode)) refuse_unreadable(kind_of(s.st_mode));
-  check_closed(content.file, s.st_mode);
+  check_closed(content.file, s);
   check_owner(content.file, s.st_uid);
   if (s.st_size > kLargestFile)
     refuse_unreadable(fmt::format("{} bytes, more than 1 GiB", s.st_size));

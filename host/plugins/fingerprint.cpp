@@ -189,4 +189,9 @@ std::vector<std::string> resident_libraries() {
   return names;
 }
 
+void check_note(const PluginNote& note) {
+  check_fingerprint(host_fingerprint(), host_cpu_level(), note.fingerprint);
+  check_needed(note.needed, resident_libraries());
+}
+
 }  // namespace gh::host

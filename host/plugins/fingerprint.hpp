@@ -26,6 +26,9 @@ void check_fingerprint(const Fingerprint& host, int cpu_level, const Fingerprint
 // runtime into a process that has `resident` libraries (file names).
 void check_needed(const std::vector<std::string>& needed, const std::vector<std::string>& resident);
 
+// Both of these for this host: step 5, which sees bytes only.
+void check_note(const PluginNote& note);
+
 // File names of the shared libraries of this process.
 std::vector<std::string> resident_libraries();
 

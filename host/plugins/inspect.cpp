@@ -89,7 +89,7 @@ Json inspect(SearchPath path, const fs::path& file, const InspectOptions& option
   // ever.
   at::set_num_threads(1);
   path.places.insert(path.places.begin(), {file, "--plugin"});  // for the recipe
-  Registry registry(path, {.probe = false});
+  Registry registry(path, options.load);
   doing("loading");
   Json report = {{"error", nullptr},
                  {"violations", Json::array()},
@@ -163,9 +163,10 @@ void finish(Json plugin, InspectDepth depth, PluginReport& report) {
 }  // namespace
 
 PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
-                              const InspectOptions& options) {
+                              InspectOptions options) {
   PluginReport report;
   Json plugin = nullptr;
+  options.load.probe = false;  // the child is one already
   try {
     report.file = resolve(Registry(path), what);
     const ChildOutcome outcome = run_in_child(
@@ -183,6 +184,35 @@ PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
     report.error = e.in(report.file.empty() ? fs::path(what) : report.file);
   }
   finish(std::move(plugin), options.depth, report);
+  return report;
+}
+
+PluginReport describe_in_child(const SearchPath& path, LoadOptions options,
+                               std::chrono::milliseconds timeout) {
+  PluginReport report;
+  options.probe = false;  // the child is one already
+  // Either a list of plugins, or why one of them is refused.
+  const auto describe = [&](const SayDoing& doing) {
+    at::set_num_threads(1);
+    Registry registry(path, options);
+    for (const PluginFile& file : registry.files()) {
+      if (!file.usable()) continue;
+      doing("loading " + file.file.string());
+      if (const auto error = registry.load(file.file)) return json_text(error_as_json(*error));
+    }
+    Json list = Json::array();
+    for (const LoadedPlugin& plugin : registry.loaded()) list.push_back(plugin_as_json(plugin));
+    return json_text(list);
+  };
+  const ChildOutcome outcome = run_in_child(describe, timeout);
+  if (!outcome.result) {
+    report.error = outcome.refusal("being loaded", timeout).in(outcome.doing);
+    return report;
+  }
+  report.json = *outcome.result;
+  if (const Json said = parse_json<Json>(report.json); said.is_object())
+    report.error = PluginError{static_cast<Code>(said["number"].get<int>()), "",
+                               said["message"].get<std::string>()};
   return report;
 }
 

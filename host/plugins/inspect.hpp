@@ -33,6 +33,7 @@ struct InspectOptions {
   InspectDepth depth = InspectDepth::check;
   // Recipe file whose parameters its components are tried with; "": with their defaults.
   std::string recipe = {};
+  LoadOptions load = {};
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 };
 
@@ -40,7 +41,12 @@ struct InspectOptions {
 // from notes alone. Components of other plugins are not loaded. Call before this process has used
 // LibTorch on several threads: the child is a fork.
 PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
-                              const InspectOptions& options);
+                              InspectOptions options);
+
+// Every usable plugin on the path, described in one child: `json` is the list of what `plugins info
+// --json` calls "plugin".
+PluginReport describe_in_child(const SearchPath& path, LoadOptions options = {},
+                               std::chrono::milliseconds timeout = std::chrono::minutes(5));
 
 // A TOML block with every parameter, its default (or a comment where it is required or optional),
 // range and meaning. `id` may be empty.

@@ -27,6 +27,8 @@ constexpr Name kNames[] = {
     {Code::cpu_level, "cpu_level"},
     {Code::foreign_library, "foreign_library"},
     {Code::duplicate, "duplicate"},
+    {Code::not_locked, "not_locked"},
+    {Code::not_signed, "not_signed"},
     {Code::load_failed, "load_failed"},
     {Code::crashed, "crashed"},
     {Code::timed_out, "timed_out"},

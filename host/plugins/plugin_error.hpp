@@ -25,6 +25,8 @@ enum class PluginErrorCode {
   cpu_level,           //   needs a newer processor
   foreign_library,     //   brings a LibTorch or OpenMP of its own
   duplicate,           //   the same build twice
+  not_locked,          //   another build than the lock file has
+  not_signed,          //   no signature by a trusted key
   load_failed,         // 6 dlopen said no (missing symbol, missing library)
   crashed,             //   died while loading: signal, exit()
   timed_out,           //   did not finish loading

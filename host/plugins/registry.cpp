@@ -4,6 +4,7 @@
 #include "plugins/file_checks.hpp"
 #include "plugins/fingerprint.hpp"
 #include "plugins/library_image.hpp"
+#include "plugins/lock_file.hpp"
 #include "plugins/missing_component.hpp"
 #include "plugins/plugin_loader.hpp"
 #include "text/json.hpp"
@@ -25,12 +26,6 @@ using Code = PluginErrorCode;
 
 // Schemas and infos are handed out by address while the list of plugins grows.
 static_assert(std::is_nothrow_move_constructible_v<LoadedPlugin>);
-
-// Steps 4 and 5, which see bytes only.
-void check_note(const PluginNote& note) {
-  check_fingerprint(host_fingerprint(), host_cpu_level(), note.fingerprint);
-  check_needed(note.needed, resident_libraries());
-}
 
 PluginRefused duplicate_of(const fs::path& first, const std::string& build_id) {
   return {Code::duplicate, "each build once",
@@ -61,19 +56,18 @@ struct Registry::Impl {
   std::map<std::string, PluginError> refused;  // by SHA-256: a plugin that hangs is waited for once
 
   void scan();
-  PluginFile examine(const fs::path& file, const SearchPath::Place& place,
-                     std::string& sha256) const;
+  PluginFile examine(const fs::path& file, const SearchPath::Place& place) const;
+  void relate();
   void load(const fs::path& file);
   const ComponentInfo* component(std::string_view provided) const;
   OpenedPlugin open(const FileContent& content, const PluginNote& note);
 };
 
-PluginFile Registry::Impl::examine(const fs::path& file, const SearchPath::Place& place,
-                                   std::string& sha256) const {
-  PluginFile found{file, place.origin, place.argument() && file == place.path, {}, {}, {}};
+PluginFile Registry::Impl::examine(const fs::path& file, const SearchPath::Place& place) const {
+  PluginFile found{file, "", place.origin, place.argument() && file == place.path, {}, {}, {}};
   try {
     const FileContent content = read_checked(file);
-    sha256 = content.sha256;
+    found.sha256 = content.sha256;
     found.note = read_plugin_note(content.bytes);
     check_note(*found.note);
   } catch (const PluginRefused& e) {
@@ -85,21 +79,22 @@ PluginFile Registry::Impl::examine(const fs::path& file, const SearchPath::Place
 void Registry::Impl::scan() {
   if (files) return;
   files.emplace();
-  std::vector<std::string> hashes;
-  for (const SearchPath::Place& place : path.places) {
-    for (const fs::path& file : plugin_files_in(place)) {
-      std::string sha256;
-      PluginFile found = examine(file, place, sha256);
-      for (std::size_t i = 0; i < files->size() && !found.error; ++i) {
-        const PluginFile& earlier = (*files)[i];
-        if (!earlier.usable()) continue;
-        if (same_build(*earlier.note, hashes[i], *found.note, sha256))
-          found.error = duplicate_of(earlier.file, found.note->build_id).in(file);
-        if (!found.shadowed_by && collide(*earlier.note, *found.note))
-          found.shadowed_by = earlier.file;
-      }
-      files->push_back(std::move(found));
-      hashes.push_back(std::move(sha256));
+  for (const SearchPath::Place& place : path.places)
+    for (const fs::path& file : plugin_files_in(place)) files->push_back(examine(file, place));
+  relate();
+}
+
+// Which files are the same as usable ones before them, or stand in their shadow.
+void Registry::Impl::relate() {
+  for (auto found = files->begin(); found != files->end(); ++found) {
+    found->shadowed_by.reset();
+    if (found->error && found->error->code == Code::duplicate) found->error.reset();
+    for (auto earlier = files->begin(); earlier != found && !found->error; ++earlier) {
+      if (!earlier->usable()) continue;
+      if (same_build(*earlier->note, earlier->sha256, *found->note, found->sha256))
+        found->error = duplicate_of(earlier->file, found->note->build_id).in(found->file);
+      if (!found->shadowed_by && collide(*earlier->note, *found->note))
+        found->shadowed_by = earlier->file;
     }
   }
 }
@@ -136,6 +131,7 @@ void Registry::Impl::load(const fs::path& file) {
   }
   const PluginNote note = read_plugin_note(content.bytes);
   check_note(note);
+  if (options.lock) options.lock->require(note, content.sha256);
   for (const LoadedPlugin& plugin : loaded) {
     if (same_build(plugin.note, plugin.sha256, note, content.sha256))
       throw duplicate_of(plugin.file, note.build_id);
@@ -153,7 +149,7 @@ void Registry::Impl::load(const fs::path& file) {
 
 Registry::Registry(SearchPath path, LoadOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->path = std::move(path);
-  impl_->options = options;
+  impl_->options = std::move(options);
 }
 Registry::~Registry() = default;
 
@@ -198,20 +194,22 @@ Catalog::Found Registry::find(gh_kind kind, const std::string& id) {
   if (const ComponentInfo* c = impl_->component(wanted)) return answer(*c);
   if (std::string problem = refused_by_name(); !problem.empty())
     return {nullptr, nullptr, std::move(problem)};
-  // Not the next one instead: a run must not silently use another plugin than it was given.
-  const auto refuse = [&](const PluginError& error) {
-    return Found{nullptr, nullptr,
-                 fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
-                             name_of(error.code), error.message)};
-  };
-  for (const PluginFile& file : files()) {
+  impl_->scan();
+  for (PluginFile& file : *impl_->files) {
     if (!file.note || file.shadowed_by ||
         std::ranges::find(file.note->provides, wanted) == file.note->provides.end())
       continue;
     if (file.error && file.origin != SearchPath::kArgument) continue;
-    if (file.error) return refuse(*file.error);
-    if (const auto error = load(file.file)) return refuse(*error);
-    return answer(*impl_->component(wanted));
+    const std::optional<PluginError> error = file.error ? file.error : load(file.file);
+    if (!error) return answer(*impl_->component(wanted));
+    std::string problem = fmt::format("the plugin that provides {} cannot be used ({}): {}", wanted,
+                                      name_of(error->code), error->message);
+    // Not the next one instead, unless that was asked for: a run must not silently use another
+    // plugin than it was given.
+    if (file.named || !impl_->options.pass_over) return {nullptr, nullptr, std::move(problem)};
+    impl_->options.pass_over(problem);
+    file.error = error;
+    impl_->relate();  // it shadows no others any more
   }
   return {nullptr, nullptr, describe_missing(kind, id, provided(kind), files(), impl_->path)};
 }

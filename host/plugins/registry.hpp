@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ nlohmann::ordered_json describe_plugins(const std::vector<LoadedPlugin>& plugins
 // A plugin file that was found; nothing of it has run.
 struct PluginFile {
   std::filesystem::path file;
+  std::string sha256;                // empty where it could not be read
   std::string origin;                // as in SearchPath::Place
   bool named = false;                // by --plugin itself, not found in a directory
   std::optional<PluginNote> note;    // as far as it could be read
@@ -60,11 +62,18 @@ struct PluginFile {
   bool usable() const { return !error && !shadowed_by; }
 };
 
+class PluginLock;  // plugins/lock_file.hpp
+
 struct LoadOptions {
   // How long a plugin may take to load before it counts as hanging.
   std::chrono::milliseconds probe_timeout{10'000};
   // False only in a process that is itself a child made for the purpose.
   bool probe = true;
+  // Where given, builds that it does not have are refused (not_locked).
+  std::shared_ptr<const PluginLock> lock = nullptr;
+  // Where given, a component whose first plugin cannot be loaded is taken from the next that
+  // provides it, and this is told why. Not past a file that --plugin names.
+  std::function<void(const std::string& reason)> pass_over = nullptr;
 };
 
 // Owns a component made by a plugin; destroys it with the plugin's own function.

@@ -49,16 +49,17 @@ void add_list(SearchPath& path, std::string_view list, std::string_view origin) 
   }
 }
 
-std::optional<fs::path> user_directory() {
+}  // namespace
+
+fs::path user_file(const char* variable, const fs::path& fallback, const fs::path& name) {
   // The XDG specification: a relative value is to be ignored.
-  if (const auto data = environment("XDG_DATA_HOME"); data && fs::path(*data).is_absolute())
-    return fs::path(*data) / "ghhost" / "plugins";
-  if (const auto home = environment("HOME"))
-    return fs::path(*home) / ".local" / "share" / "ghhost" / "plugins";
-  return std::nullopt;
+  if (const auto base = environment(variable); base && fs::path(*base).is_absolute())
+    return fs::path(*base) / "ghhost" / name;
+  if (const auto home = environment("HOME")) return fs::path(*home) / fallback / "ghhost" / name;
+  return {};
 }
 
-}  // namespace
+fs::path user_plugins() { return user_file("XDG_DATA_HOME", ".local/share", "plugins"); }
 
 SearchPath default_search_path(const std::vector<std::string>& plugin_arguments) {
   SearchPath path;
@@ -76,12 +77,12 @@ SearchPath default_search_path(const std::vector<std::string>& plugin_arguments)
   // user has for all environments.
   if (!error && fs::exists(prefix / "__main__.py"))
     add(path, prefix.parent_path() / "ghhost_plugins", "packages");
-  if (const auto user = user_directory()) add(path, *user, "user");
+  if (const fs::path user = user_plugins(); !user.empty()) add(path, user, "user");
   if (program.empty()) return path;
-  add(path, prefix / "lib" / "ghhost" / "plugins", "bundled");
+  add(path, prefix / "lib" / "ghhost" / "plugins", SearchPath::kBundled);
   // Where distributions install libraries to lib64 or lib/<triplet>.
   const fs::path installed = prefix / GH_INSTALL_LIBDIR / "ghhost" / "plugins";
-  if (fs::is_directory(installed, error)) add(path, installed, "bundled");
+  if (fs::is_directory(installed, error)) add(path, installed, SearchPath::kBundled);
   return path;
 }
 

@@ -104,6 +104,7 @@ class TrialRun {
   RunningProgram::Start start(const fs::path& directory,
                               const std::vector<std::string>& overrides) const {
     std::vector<std::string> arguments = {trial_.program.string()};
+    arguments.insert(arguments.end(), trial_.plugin_rules.begin(), trial_.plugin_rules.end());
     for (const std::string& plugin : trial_.plugins)
       arguments.insert(arguments.end(), {"--plugin", plugin});
     arguments.insert(arguments.end(), {"run", (directory / "recipe.toml").string()});

@@ -12,10 +12,11 @@
 namespace gh::host {
 
 struct Trial {
-  std::filesystem::path program;     // ghhost
-  std::vector<std::string> plugins;  // as --plugin takes them
-  double seconds = 4;                // of training that are watched
-  double patience = 120;             // seconds until training must have begun
+  std::filesystem::path program;          // ghhost
+  std::vector<std::string> plugins;       // as --plugin takes them
+  std::vector<std::string> plugin_rules;  // --locked, --pass-over
+  double seconds = 4;                     // of training that are watched
+  double patience = 120;                  // seconds until training must have begun
 };
 
 // With GH from the first step where its recipe allows that, so that its share is seen. In a

@@ -50,6 +50,7 @@ void each_heading(AnyList& list, const Field& field) {
   field("retries", list.retries);
   field("scale", list.scale);
   field("plugins", list.plugins);
+  field("plugin_rules", list.plugin_rules);
 }
 
 // What is as it is by default stays out: thousands of jobs have to be read in no time.

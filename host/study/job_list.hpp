@@ -43,6 +43,8 @@ struct JobList : StudyHeading {
   std::string scale;    // what it was planned with: "small"; empty: as it is written
   // Files given by --plugin, absolute: workers load them, too.
   std::vector<std::string> plugins;
+  // --locked and --pass-over, likewise.
+  std::vector<std::string> plugin_rules;
   std::vector<Job> jobs;  // runs in the order of the file, seeds of an arm together; trunks first
 
   const Job* find(const std::string& id) const;  // the first of that id, or null

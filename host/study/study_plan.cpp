@@ -126,6 +126,7 @@ class Planner {
     list.retries = study.retries;
     list.scale = request_.scale;
     list.plugins = request_.plugins;
+    list.plugin_rules = request_.plugin_rules;
   }
 
   // Where it lies already, also as that of an earlier row.

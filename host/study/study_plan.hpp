@@ -22,9 +22,10 @@ struct PlanRequest {
   const StudyFile& study;
   const std::vector<StudyRow>& rows;
   std::vector<int64_t> seeds;
-  std::filesystem::path directory;   // of the study
-  std::string scale;                 // its name; empty: none
-  std::vector<std::string> plugins;  // files given by --plugin
+  std::filesystem::path directory;        // of the study
+  std::string scale;                      // its name; empty: none
+  std::vector<std::string> plugins;       // files given by --plugin
+  std::vector<std::string> plugin_rules;  // --locked, --pass-over
   DataFacts& data;
   PluginOf plugin_of;
   Builds builds = Builds::by_version;

@@ -318,7 +318,7 @@ std::string name_of(const Job& job) {
 }
 
 std::vector<std::string> run_arguments(const JobList& jobs, const fs::path& study, const Job& job) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = jobs.plugin_rules;
   for (const std::string& plugin : jobs.plugins) {
     out.push_back("--plugin");
     out.push_back(plugin);

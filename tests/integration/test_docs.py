@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
 """What the pages show works: recipes in them pass `ghhost check`, and their links lead to something."""
-import pathlib
+import json
 import re
 import subprocess
-import sys
 import tomllib
 import unittest
 
 from ghhost_case import SOURCE, TOY, GhhostCase
-
-sys.path.insert(0, str(SOURCE / "scripts"))
-import methods_page
 
 PICTURES = SOURCE / "recipes/shapes.toml"
 
@@ -65,15 +61,35 @@ class Recipes(GhhostCase):
         self.assertEqual(*resolved)
 
 
-class Methods(unittest.TestCase):
-    def test_the_page_of_methods_is_what_their_manifests_say(self):
-        methods, page = methods_page.bundled_methods(), methods_page.PAGE.read_text()
-        self.assertIn("simclr", methods)
-        self.assertEqual(page, methods_page.with_block(page, methods_page.block(methods)),
-                         "docs/methods.md is stale; scripts/methods_page.py --write refreshes it")
-        for method in methods.values():
-            missing = [fact for fact in methods_page.FACTS if fact not in method and (method["id"], fact) != ("random", "paper")]
-            self.assertEqual(missing, [], f"{method['id']}: with_facts() lacks them")
+class Components(GhhostCase):
+    def setUp(self):
+        super().setUp()
+        bundled = {"XDG_DATA_HOME": str(self.dir), "GHHOST_PLUGIN_PATH": ""}
+        self.ghhost("plugins", "docs", "--out", "docs", env=bundled)
+        self.page, self.html = ((self.dir / f"docs/components.{ending}").read_text() for ending in ("md", "html"))
+        listed = json.loads(self.ghhost("plugins", "list", "--json", env=bundled).stdout)
+        self.ids = sorted(provided.split("/")[1] for file in listed for provided in file["provides"])
+
+    def test_the_reference_is_what_the_manifests_say(self):
+        kept = (SOURCE / "docs/components.md").read_text()
+        self.assertEqual(kept, self.page, "docs/components.md is stale; build/bin/ghhost plugins docs > docs/components.md refreshes it")
+
+    def test_every_component_is_on_both_pages_with_all_its_parameters(self):
+        self.assertEqual(sorted(re.findall(r"^### `(.*)`$", self.page, re.M)), self.ids)
+        self.assertEqual(sorted(re.findall(r'<section class="component" id="([^"]*)">', self.html)), self.ids)
+        self.assertGreater(len(self.ids), 40)
+        for name in ("simclr", "knn"):
+            info = json.loads(self.ghhost("plugins", "info", name, "--json").stdout)["plugin"]
+            for param in next(c for c in info["components"] if c["id"] == name)["params"]:
+                part = self.page.split(f"### `{name}`\n")[1].split("\n### ")[0]
+                self.assertIn(f"| `{param['name']}` | `{param.get('default_toml', 'required' if param['required'] else 'optional')}` |", part)
+
+    def test_every_method_says_its_facts(self):
+        overview = re.search(r"## Methods\n.*?\n\n(.*?)\n\n", self.page, re.S)[1].splitlines()
+        self.assertEqual(overview[0], "| id | what | paper | views | state | what ranks share |")
+        silent = [row for row in overview[2:] if "| – |" in row]
+        self.assertEqual([row[:12] for row in silent], ["| [`random`]"])
+        self.assertEqual(silent[0].count("–"), 1)
 
 
 class Links(unittest.TestCase):

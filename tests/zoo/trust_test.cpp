@@ -99,6 +99,33 @@ TEST_CASE("a plugin, or a link to one, of somebody else is refused") {
   CHECK(!registry.load(mine));
 }
 
+TEST_CASE("what a group can write is refused, unless it could change the program as well") {
+  if (::geteuid() != 0) {
+    WARN("skipped: only root can give files away");
+    return;
+  }
+  const Enclosure here;
+  const fs::path file = here.copy(animal("sound"), "shared.so");
+  const fs::perms group = fs::perms::owner_all | fs::perms::group_all;
+  fs::permissions(file, group);
+  const auto error_of = [](const fs::path& plugin) { return Registry({}).load(plugin); };
+  CHECK(!error_of(file));  // root's
+  REQUIRE(::chown(file.c_str(), 0, kStranger) == 0);
+  CHECK_THAT(require_refused(file, Code::unsafe_permissions),
+             Contains("writable by group 54321") && Contains("chmod g-w"));
+  // Readable is no harm.
+  fs::permissions(file, fs::perms::owner_all | fs::perms::group_read);
+  CHECK(!error_of(file));
+  // A directory on the way, too.
+  fs::create_directory(here / "lab");
+  here.copy(animal("sound"), "lab/sound.so");
+  REQUIRE(::chown((here / "lab").c_str(), 0, kStranger) == 0);
+  fs::permissions(here / "lab", group);
+  require_refused(here / "lab/sound.so", Code::unsafe_permissions);
+  fs::permissions(here / "lab", group | fs::perms::sticky_bit);
+  CHECK(!error_of(here / "lab/sound.so"));
+}
+
 TEST_CASE("what was read is what runs, whatever becomes of the file") {
   // Its constructor would end this process.
   const std::string deadly = content_of(animal("initializer_aborts"));
