@@ -189,7 +189,8 @@ class Progress {
 };
 
 RunOfStudy run_of(const fs::path& study, const Job& job, const Position& at) {
-  RunOfStudy out{job};
+  RunOfStudy out;
+  static_cast<RowOfStudy&>(out) = job;
   out.state = at.state;
   out.epochs_done = at.epochs;
   out.epochs_planned = job.epochs;
@@ -203,7 +204,8 @@ RunOfStudy run_of(const fs::path& study, const Job& job, const Position& at) {
 
 StudySummary summarize(const fs::path& study, const JobList& jobs, Leases& leases) {
   const Progress progress(study, jobs, &leases);
-  StudySummary out{jobs};
+  StudySummary out;
+  static_cast<StudyHeading&>(out) = jobs;
   out.directory = study;
   out.updated = utc_now();
   for (std::size_t i = 0; i < jobs.jobs.size(); ++i) {
