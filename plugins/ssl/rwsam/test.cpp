@@ -19,7 +19,7 @@ using test::MethodTrial;
 constexpr const char* kBare = "projector = \"none\"\npredictor_hidden = 5\n";
 
 // The losses of both passes; gradients are those of the second.
-std::vector<double> step(MethodTrial& trial, const std::vector<at::Tensor>& views) {
+std::vector<double> step(testing::MethodTrial& trial, const std::vector<at::Tensor>& views) {
   Batch batch;
   batch.views = views;
   batch.global_size = views[0].size(0);
@@ -31,13 +31,13 @@ std::vector<double> step(MethodTrial& trial, const std::vector<at::Tensor>& view
   return step.losses;
 }
 
-void set(MethodTrial& trial, const std::string& name, const at::Tensor& value) {
+void set(testing::MethodTrial& trial, const std::string& name, const at::Tensor& value) {
   test::NamedState state(true);
   state.tensors[name] = value;
   trial.method->visit_state(state);
 }
 
-std::vector<at::Tensor> values(const MethodTrial& trial) {
+std::vector<at::Tensor> values(const testing::MethodTrial& trial) {
   std::vector<at::Tensor> out;
   for (const at::Tensor& p : trial.trained.parameters) out.push_back(p.detach().clone());
   return out;

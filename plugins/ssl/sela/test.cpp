@@ -18,7 +18,7 @@ namespace {
 using namespace gh;
 using test::MethodTrial;
 
-at::Tensor labels_of(MethodTrial& trial) {
+at::Tensor labels_of(testing::MethodTrial& trial) {
   test::NamedState state;
   trial.method->visit_state(state);
   return state.tensors["labels"];
