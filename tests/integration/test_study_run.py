@@ -386,8 +386,7 @@ class Asked(StudyCase):
         (self.study / "logs").write_text("no directory")
         self.assertIn(f"ghhost: {self.study}/logs: ", self.ghhost("study", "work", self.study, expect=74).stderr)
         study = self.write("tiny.toml", f'[base]\nrecipe = "{SOURCE}/recipes/toy.toml"\n')
-        told = self.ghhost("study", study, "--out", "/proc", expect=74).stderr
-        self.assertRegex(told, "^ghhost: cannot write in /proc: ")
+        self.assertRegex(self.ghhost("study", study, "--out", "/proc", expect=74).stderr, "^ghhost: cannot .*/proc")
 
     def test_what_is_no_study_is_refused(self):
         self.assertIn("jobs.json", self.ghhost("study", "work", self.study, expect=66).stderr)
