@@ -32,6 +32,11 @@ std::vector<std::size_t> beginnings(const JobList& list) {
   return from;
 }
 
+// And did not fail.
+bool has_begun(const Outcome& outcome) {
+  return !outcome.attempts.empty() && failures(outcome) == 0;
+}
+
 // With epochs in place of seconds, unless it is known of all jobs how long they take.
 JobList with_lengths(JobList list) {
   const bool known = std::all_of(list.jobs.begin(), list.jobs.end(),
@@ -89,7 +94,8 @@ void JobBoard::sort() {
   std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
     if (entries_[a].setbacks != entries_[b].setbacks)
       return entries_[a].setbacks < entries_[b].setbacks;
-    return paths_[a] > paths_[b];
+    if (paths_[a] != paths_[b]) return paths_[a] > paths_[b];
+    return has_begun(entries_[a].outcome) > has_begun(entries_[b].outcome);
   });
   sorted_ = true;
 }

@@ -24,7 +24,8 @@ class JobBoard {
   JobBoard(const JobList& jobs, const std::filesystem::path& outcomes, uint64_t seed);
 
   // Indices of jobs that are open, not busy, and have what they begin with: those that went wrong
-  // fewer times first, then those with the longest path: by epochs where times are not known.
+  // fewer times first, then those with the longest path (by epochs where times are
+  // not known), and of equal ones those that have begun.
   std::vector<std::size_t> ready();
 
   // Reads its outcome again.

@@ -85,6 +85,15 @@ TEST_CASE("where times are not known, most epochs are the longest path") {
   CHECK(JobBoard(list, dir.path(), 1).ready() == Indices{0, 1});
 }
 
+TEST_CASE("of equal ones, what has begun is brought to its end first") {
+  const gh::test::TemporaryDirectory dir;
+  JobList list;
+  for (const char* id : {"a", "b", "c", "d"}) list.jobs.push_back(job(id, 5));
+  write_outcome(dir.path(), "c", {.attempts = {ended(75)}});
+  write_outcome(dir.path(), "d", {.attempts = {ended(1)}});
+  for (const uint64_t seed : {1, 2, 3, 4}) CHECK(JobBoard(list, dir.path(), seed).ready()[0] == 2);
+}
+
 TEST_CASE("one that went wrong waits for the others") {
   const gh::test::TemporaryDirectory dir;
   JobList list;
