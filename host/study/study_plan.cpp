@@ -55,6 +55,17 @@ std::map<std::string, std::string> directories_there(const fs::path& study) {
   return out;
 }
 
+// Epochs with which jobs of the list that is there were to begin, by id.
+std::map<std::string, int64_t> beginnings_there(const fs::path& study) {
+  std::map<std::string, int64_t> out;
+  try {
+    for (const Job& job : read_jobs(study).jobs)
+      if (job.from_epoch > 0) out[job.id] = job.from_epoch;
+  } catch (const Error&) {  // none, or it is damaged
+  }
+  return out;
+}
+
 int64_t steps_per_epoch(const Recipe& recipe, int64_t samples) {
   const int64_t batch = recipe.integer("train.batch");
   return recipe.boolean("train.drop_last") ? samples / batch : (samples + batch - 1) / batch;
@@ -73,7 +84,9 @@ std::string some_of(const std::vector<std::string>& labels) {
 class Planner {
  public:
   explicit Planner(const PlanRequest& request)
-      : request_(request), there_(directories_there(request.directory)) {}
+      : request_(request),
+        there_(directories_there(request.directory)),
+        began_at_(beginnings_there(request.directory)) {}
 
   StudyPlan run() {
     read_data();
@@ -227,7 +240,7 @@ class Planner {
       const bool begins = plan_.jobs[i].state == ArmState::fresh;
       while (!jobs[i].from.empty() && (!begins || !kept[trunk.at(jobs[i].from)])) {
         const Job& skipped = jobs[trunk.at(jobs[i].from)];
-        jobs[i].from_epoch = begins ? skipped.from_epoch : 0;
+        jobs[i].from_epoch = begins ? skipped.from_epoch : own_beginning(i);
         jobs[i].from = begins ? skipped.from : "";
       }
       const int64_t end = jobs[i].until > 0 ? jobs[i].until : jobs[i].epochs;
@@ -236,6 +249,14 @@ class Planner {
         plan_.epochs_saved += jobs[i].from_epoch;
     }
     erase_trunks(kept);
+  }
+
+  // Of a run that goes on: what it began with, if it is beyond that.
+  int64_t own_beginning(std::size_t index) const {
+    const auto began = began_at_.find(plan_.list.jobs[index].id);
+    const bool is_beyond =
+        began != began_at_.end() && plan_.jobs[index].epochs_done >= began->second;
+    return is_beyond ? began->second : 0;
   }
 
   // Also those of which all that they were for is done.
@@ -254,6 +275,7 @@ class Planner {
 
   const PlanRequest& request_;
   std::map<std::string, std::string> there_;  // run directories by id
+  std::map<std::string, int64_t> began_at_;   // epochs that runs did not train themselves, by id
   std::vector<DataFact> facts_;               // of rows
   std::vector<std::string> identities_;       // of rows
   std::vector<std::string> classes_;          // of rows

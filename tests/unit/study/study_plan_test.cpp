@@ -141,6 +141,19 @@ TEST_CASE("a trunk that may have begun keeps its recipe, whichever row is the fi
   CHECK(recipe_of(p.plan(weights("[3.0, 4.0]"))) == first);
 }
 
+TEST_CASE("a run that began with a trunk has not trained that part itself") {
+  Planned p;
+  const std::string text = "seeds = [0]\n" + kBase + kWeights;
+  p.end(job_of(p.plan(text), "GH, weight = 1.0", "0"), "interrupted", 60);
+  for (int again = 0; again < 2; ++again) {
+    const StudyPlan plan = p.plan(text);
+    const Job& job = job_of(plan, "GH, weight = 1.0", "0");
+    CHECK(job.from.empty());
+    CHECK(own_epochs(job) == 50);
+    CHECK(state_of_job(plan, "GH, weight = 1.0", "0").steps == 50 * 10);
+  }
+}
+
 TEST_CASE("a run whose directory was removed is new") {
   Planned p;
   const std::string text = "seeds = [0, 1]\n" + kBase + kWeights;
