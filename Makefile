@@ -103,7 +103,7 @@ wheel: build
 	@scripts/setup.sh --wheel
 	@packaging/wheel/pack.sh $(BUILD) dist .venv/bin/python
 packages: build
-	@cpack --config $(BUILD)/CPackConfig.cmake
+	@cpack --config $(BUILD)/CPackConfig.cmake -B $(BUILD)/packages && rm -rf $(BUILD)/packages
 
 bench: build
 	@bench/startup.py

@@ -23,7 +23,7 @@ class Packages(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="ghhost-packages-"))
         cls.addClassCleanup(shutil.rmtree, cls.dir, ignore_errors=True)
-        call("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", cls.dir)
+        call("cpack", "--config", BUILD / "CPackConfig.cmake", "-B", cls.dir, "-D", f"CPACK_OUTPUT_FILE_PREFIX={cls.dir}")
 
     def check_tree(self, tree):
         """Runs the toy with nothing of this environment; of libraries, only those of C and C++ are the system's."""
