@@ -4,6 +4,7 @@
 #include "recipe/recipe.hpp"
 #include "recipe/schema.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -128,6 +129,7 @@ void Findings::begin(std::string component, const Schema& schema) {
   tried_.clear();
   varied_.clear();
   if (!draws_) draws_.emplace();
+  process_.emplace();
   part("");
 }
 void Findings::part(std::string part) {
@@ -141,7 +143,11 @@ void Findings::vary(std::string how) {
   tried_ += fmt::format("{}{}", tried_.find("; with ") == tried_.npos ? "; with " : ", ", varied_);
 }
 void Findings::end() {
+  look_at_modes();
   part("");
+  for (const std::string& what : process_->left_behind())
+    violation(fmt::format("expected nothing of it to be left, found {}", what),
+              "a thread that is not joined, a file that is not closed");
   if (options_.tried != nullptr && !tried_.empty())
     options_.tried->push_back(fmt::format("{}: {}", component_, tried_));
 }
@@ -153,6 +159,12 @@ void Findings::look_at_draws() {
                           name),
               "no generator was passed to it; use Random::fill_normal(), fill_uniform(), "
               "permutation()");
+}
+void Findings::look_at_modes() {
+  if (!process_) return;
+  for (const std::string& what : process_->changed())
+    violation("expected the process to stay as it was, found that " + what,
+              "a mode that is the whole process's is set and not set back; a guard does both");
 }
 std::string Findings::prefix() const {
   if (component_.empty()) return part_;
@@ -183,6 +195,7 @@ bool Findings::expect(bool condition, std::string_view otherwise, std::string_vi
 bool Findings::attempt(std::string name, const std::function<void()>& work,
                        std::string_view likely) {
   const std::size_t before = violations_.size();
+  const bool guarded = !at::GradMode::is_enabled();  // by a check within which this one is
   try {
     part(std::move(name));
     work();
@@ -190,6 +203,7 @@ bool Findings::attempt(std::string name, const std::function<void()>& work,
   } catch (...) {
     violation("threw " + thrown_now(), likely);
   }
+  if (!guarded) look_at_modes();
   return violations_.size() == before;
 }
 

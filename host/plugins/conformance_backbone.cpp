@@ -133,7 +133,7 @@ void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& 
   out.expect(all_finite(y), "expected finite features, found NaN or infinity");
   out.expect(identical(y, twin.forward(x.clone())),
              "expected the same encoder for the same Random, found another",
-             "initial weights are not drawn from BackboneRequest::random");
+             "initial weights are not drawn from BackboneRequest::random, or the factory counts");
   if (!out.expect(y.requires_grad(), "expected features that carry gradients, found none")) return;
   y.pow(2).sum().backward();
   for (const NamedTensor& p : encoder.parameters())
@@ -142,8 +142,7 @@ void check_encoder(Encoder& encoder, Encoder& twin, const std::vector<int64_t>& 
                "it takes no part in forward()");
 }
 
-void check_shape(const Make<Backbone>& make, const Backbone& backbone,
-                 const std::vector<int64_t>& shape, Findings& out) {
+void check_shape(const Backbone& backbone, const std::vector<int64_t>& shape, Findings& out) {
   CountingLayers layers, others;
   const auto encoder = make_encoder(backbone, shape, layers);
   if (!out.expect(encoder != nullptr, "expected an encoder, found null")) return;
@@ -152,7 +151,7 @@ void check_shape(const Make<Backbone>& make, const Backbone& backbone,
       layers.made > 0 || encoder->parameters().empty(),
       "expected layers of BackboneRequest::layers, found that it was asked for none",
       "it builds layers itself, where methods with layers of their own (SDCLR) do not reach");
-  const auto twin = make_encoder(*make(), shape, others),
+  const auto twin = make_encoder(backbone, shape, others),
              other = make_encoder(backbone, shape, others, 7);
   check_encoder(*encoder, *twin, shape, out);
   const at::Tensor x = trial_input(shape);
@@ -173,7 +172,7 @@ void check_backbone(const Make<Backbone>& make, Findings& out) {
     if (!complaints.empty()) continue;
     ++tried;
     out.part(fmt::format("make({})", shape));
-    check_shape(make, *backbone, shape, out);
+    check_shape(*backbone, shape, out);
     if (out.varied()) break;
     out.tried(fmt::format("samples of {}", shape));
   }

@@ -5,6 +5,7 @@
 #include "plugins/component_trials.hpp"
 #include "plugins/conformance.hpp"
 #include "plugins/global_draws.hpp"
+#include "plugins/process_watch.hpp"
 
 #include "gh/component.hpp"
 #include "gh/testing/compare.hpp"
@@ -52,8 +53,10 @@ class Findings {
  private:
   std::string prefix() const;
   void look_at_draws();
+  void look_at_modes();
   const ConformanceOptions& options_;
-  std::optional<GlobalDraws> draws_;  // from the first component on
+  std::optional<GlobalDraws> draws_;     // from the first component on
+  std::optional<ProcessWatch> process_;  // of each component
   const Schema* schema_ = nullptr;
   std::string component_, varied_, part_, tried_;
   std::set<std::string> seen_;

@@ -147,6 +147,8 @@ void SslTrial::call_step(int64_t number, int64_t rows, Findings& out) {
   std::vector<at::Tensor> given;
   for (const at::Tensor& view : batch.views) given.push_back(view.clone());
   const at::Tensor indices = batch.indices.clone();
+  std::vector<at::Tensor> weights;
+  for (const at::Tensor& p : trainables.parameters) weights.push_back(p.detach().clone());
   FakeStep step(trainables, host, way_.loss_scale, way_.points);
   step.learns = trains_encoder();
   host->in_step(true);
@@ -155,6 +157,16 @@ void SslTrial::call_step(int64_t number, int64_t rows, Findings& out) {
   report(host->take_faults(), out);
   step.finish(rows);
   report(step.faults, out);
+  for (std::size_t k = 0; k < weights.size(); ++k)
+    out.expect(identical(weights[k], trainables.parameters[k]),
+               "expected step() to leave the weights to the optimiser, found one changed",
+               "an update of the method's own belongs into after_update(); a perturbation is taken "
+               "back by copies, not by subtracting it again");
+  for (const std::string& name : host->collects_gradients(trainables))
+    out.violation(fmt::format("expected gradients where something is trained, found that {} "
+                              "collects some and is no trainable",
+                              name),
+                  "a twin without requires_grad(false), or its forward without NoGradGuard");
   out.expect(!step.losses.empty(), "expected a call of backward(), found none",
              "the loss is computed and not handed over");
   for (std::size_t v = 0; v < given.size(); ++v)

@@ -107,6 +107,23 @@ std::vector<std::string> FakeHost::in_train_mode() const {
   return encoders.empty() ? layers : encoders;
 }
 
+std::vector<std::string> FakeHost::collects_gradients(const TrainableList& trained) const {
+  const auto is_trained = [&](const NamedTensor& p) {
+    return std::ranges::any_of(trained.parameters,
+                               [&](const at::Tensor& t) { return t.is_same(p.tensor); });
+  };
+  std::vector<std::string> out;
+  for (const auto& [name, module] : made_) {
+    const auto encoder = std::dynamic_pointer_cast<Encoder>(module.lock());
+    if (!encoder) continue;
+    const auto parameters = encoder->parameters();
+    if (std::ranges::none_of(parameters, is_trained) &&
+        std::ranges::any_of(parameters, [](const auto& p) { return p.tensor.grad().defined(); }))
+      out.push_back(name);
+  }
+  return out;
+}
+
 void FakeHost::in_step(bool on) {
   in_step_ = on;
   if (!on && shuffled_ != 0)

@@ -15,10 +15,13 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -362,6 +365,40 @@ class ReducesAccumulated final : public Pull {  // which a host that accumulates
   }
 };
 
+class TrainsItself final : public Pull {  // moves weights, as if there were no optimiser
+ public:
+  using Pull::Pull;
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    Pull::step(batch, step);
+    const at::NoGradGuard no_grad;
+    for (const gh::NamedTensor& p : encoder()->parameters()) at::Tensor(p.tensor).mul_(0.999);
+  }
+};
+
+class TwinLearns final : public Pull {  // gradients nobody uses
+ public:
+  using Pull::Pull;
+  void build(gh::Host& host) override {
+    Pull::build(host);
+    twin_ = host.make_backbone("twin", nullptr);
+  }
+  void step(const gh::Batch& batch, gh::Step& step) override {
+    const at::Tensor z1 = embed(batch.views[0]), z2 = embed(batch.views[1]);
+    learn_from(step, twin_->forward(batch.views[0]).pow(2).mean(), z1, z2);
+  }
+  void train(bool on) override {
+    Pull::train(on);
+    twin_->train(on);
+  }
+  void visit_state(gh::State& state) override {
+    Pull::visit_state(state);
+    twin_->visit_state(state, "twin");
+  }
+
+ private:
+  std::shared_ptr<gh::Encoder> twin_;
+};
+
 class RareChoice final : public Pull {  // reads a parameter that it did not declare, if asked to
  public:
   explicit RareChoice(const gh::Params& params)
@@ -553,6 +590,13 @@ struct SameFingerprint final : Numbers {
 struct TestIsTrain final : Numbers {
   explicit TestIsTrain(std::string_view) : Numbers("train") {}
 };
+struct LeavesOpen final : Numbers {
+  using Numbers::Numbers;
+  std::string fingerprint() const override {
+    std::fopen("/proc/self/status", "r");  // NOLINT: the mistake
+    return Numbers::fingerprint();
+  }
+};
 struct BrokenFile final : Numbers {
   using Numbers::Numbers;
   void read(int64_t index, gh::SampleSink& sink) const override {
@@ -621,6 +665,24 @@ class Remembers final : public gh::Evaluator {
 
  private:
   int times_ = 0;
+};
+
+class GradientsOff final : public gh::Evaluator {  // and not on again
+ public:
+  explicit GradientsOff(const gh::Params&) {}
+  void evaluate(gh::Evaluation& evaluation) override {
+    at::GradMode::set_enabled(false);
+    evaluation.metric("one", 1, "always 1");
+  }
+};
+
+class LeavesThread final : public gh::Evaluator {
+ public:
+  explicit LeavesThread(const gh::Params&) {}
+  void evaluate(gh::Evaluation& evaluation) override {
+    std::thread([] { std::this_thread::sleep_for(std::chrono::seconds(60)); }).detach();
+    evaluation.metric("one", 1, "always 1");
+  }
 };
 
 class OddMetric final : public gh::Evaluator {
@@ -694,6 +756,8 @@ constexpr gh::Component kComponents[] = {
     method<CountsInStatic>("counts_in_static"),
     method<TeacherForgotten>("teacher_forgotten"),
     method<ReducesAccumulated>("reduces_accumulated"),
+    method<TrainsItself>("trains_itself"),
+    method<TwinLearns>("twin_learns"),
     gh::describe<RareChoice>("rare_choice", "a method with a mistake", kRare),
     careless<Coincident>("coincident"),
     careless<GlobalPoints>("global_points"),
@@ -707,6 +771,7 @@ constexpr gh::Component kComponents[] = {
     careless<Makes<OwnLayers>>("own_layers"),
     careless<Opens<SameFingerprint>>("same_fingerprint"),
     careless<Opens<TestIsTrain>>("test_is_train"),
+    careless<Opens<LeavesOpen>>("leaves_open"),
     careless<Opens<BrokenFile>>("broken_file"),
     careless<Opens<NotANumber>>("not_a_number"),
     careless<Opens<FromOne>>("from_one"),
@@ -715,6 +780,8 @@ constexpr gh::Component kComponents[] = {
     careless<SpoilsFeatures>("spoils_features"),
     careless<WantsTest>("wants_test"),
     careless<Remembers>("remembers"),
+    careless<GradientsOff>("gradients_off"),
+    careless<LeavesThread>("leaves_thread"),
     careless<OddMetric>("odd_metric"),
     careless<Ragged>("ragged"),
     careless<GivesUp>("gives_up"),

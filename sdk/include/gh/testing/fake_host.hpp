@@ -53,6 +53,8 @@ class FakeHost : public Host {
   virtual void average_gradients(const TrainableList&) {}
   // What it made, still lives and is in train mode: encoders by purpose or, if none, layers.
   std::vector<std::string> in_train_mode() const;
+  // Encoders that it made, of which parameters have gradients and none is trained.
+  std::vector<std::string> collects_gradients(const TrainableList& trained) const;
 
  protected:
   // Every collective comes by here.
