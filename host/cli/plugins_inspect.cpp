@@ -40,11 +40,12 @@ class Inspect final : public Command {
       print_message("{}: {}: {}\n", report.file.empty() ? what_ : report.file.string(),
                     name_of(report.error->code), report.error->message);
       for (const std::string& violation : report.violations) print_message("  {}\n", violation);
-      return kBadRecipe;
+    } else if (depth_ == InspectDepth::info) {
+      print_result("{}", report.text);
     }
-    if (depth_ == InspectDepth::info) print_result("{}", report.text);
     for (const std::string& tried : report.tried) print_result("tried: {}\n", tried);
     for (const std::string& remark : report.remarks) print_result("note: {}\n", remark);
+    if (report.error) return kBadRecipe;
     if (depth_ == InspectDepth::check)
       print_result("{}: {}\n", report.file.string(),
                    report.tried.empty() ? "nothing was tried" : "ok");

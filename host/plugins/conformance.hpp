@@ -6,6 +6,7 @@
 #include "plugins/registry.hpp"
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct ConformanceOptions {
   std::vector<std::string>* tried = nullptr;         // what was, a line for each component
   const Recipe* recipe = nullptr;                    // parameters of the components that it names
   std::function<void(std::string_view)> doing = {};  // told before each part
+  std::set<std::string> without = {};                // components that are left out, "kind/id"
 };
 
 // What each component does against its contract, each thing once: "allocator/x: assign: expected …,

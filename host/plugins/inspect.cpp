@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace gh::host {
 namespace {
@@ -84,7 +86,7 @@ Recipe recipe_for(const LoadedPlugin& plugin, const std::string& file, Registry&
 
 // In the child: everything the report needs, as JSON.
 Json inspect(SearchPath path, const fs::path& file, const InspectOptions& options,
-             const SayDoing& doing) {
+             const std::set<std::string>& without, const SayDoing& doing) {
   // Worker threads of the parent's OpenMP do not exist here, and waiting for them would be for
   // ever.
   at::set_num_threads(1);
@@ -118,7 +120,8 @@ Json inspect(SearchPath path, const fs::path& file, const InspectOptions& option
                                            {.remarks = &remarks,
                                             .tried = &tried,
                                             .recipe = recipe ? &*recipe : nullptr,
-                                            .doing = [&](std::string_view part) { doing(part); }});
+                                            .doing = [&](std::string_view part) { doing(part); },
+                                            .without = without});
   report["tried"] = tried;
   report["remarks"] = remarks;
   return report;
@@ -139,6 +142,31 @@ void take(const Json& child, PluginReport& report) {
                                "")
                      .in(report.file);
 }
+
+// Components that ended their process while they were tried; the others are tried without them.
+struct Deaths {
+  std::set<std::string> of;
+  std::vector<std::string> lines;
+  std::optional<PluginRefused> first;
+
+  // False where it was none of a component, or took too long.
+  bool take(ChildOutcome outcome, const InspectOptions& options) {
+    const std::string doing = std::exchange(outcome.doing, {});
+    const std::string component = doing.substr(0, doing.find_first_of(": "));
+    if (options.depth != InspectDepth::check || outcome.timed_out ||
+        component.find('/') == component.npos || !of.insert(component).second)
+      return false;
+    lines.push_back(fmt::format("{}: expected the process to live on, found that it ended with {}",
+                                doing, outcome.how_it_ended()));
+    outcome.doing = doing;
+    if (!first) first = outcome.refusal("being checked", options.timeout);
+    return true;
+  }
+  void add_to(PluginReport& report) const {
+    report.violations.insert(report.violations.end(), lines.begin(), lines.end());
+    if (first) report.error = first->in(report.file);
+  }
+};
 
 // The JSON and the closing lines of the text, which say how it went.
 void finish(Json plugin, InspectDepth depth, PluginReport& report) {
@@ -169,17 +197,24 @@ PluginReport inspect_in_child(const SearchPath& path, const std::string& what,
   options.load.probe = false;  // the child is one already
   try {
     report.file = resolve(Registry(path), what);
-    const ChildOutcome outcome = run_in_child(
-        [&](const SayDoing& doing) {
-          return json_text(inspect(path, report.file, options, doing));
-        },
-        options.timeout);
-    if (!outcome.result)
-      throw outcome.refusal(options.depth == InspectDepth::info ? "being loaded" : "being checked",
-                            options.timeout);
-    const Json child = parse_json<Json>(*outcome.result);
+    Deaths deaths;
+    std::optional<std::string> result;
+    while (!result) {
+      const ChildOutcome outcome = run_in_child(
+          [&](const SayDoing& doing) {
+            return json_text(inspect(path, report.file, options, deaths.of, doing));
+          },
+          options.timeout);
+      result = outcome.result;
+      if (!result && !deaths.take(outcome, options))
+        throw outcome.refusal(
+            options.depth == InspectDepth::info ? "being loaded" : "being checked",
+            options.timeout);
+    }
+    const Json child = parse_json<Json>(*result);
     take(child, report);
     plugin = child.value("plugin", Json(nullptr));
+    deaths.add_to(report);
   } catch (const PluginRefused& e) {
     report.error = e.in(report.file.empty() ? fs::path(what) : report.file);
   }

@@ -29,6 +29,11 @@ struct MethodTrial : testing::MethodTrial {
   MethodTrial(const std::string& id, const std::string& toml, const std::vector<at::Tensor>& views,
               uint64_t seed = 0)
       : testing::MethodTrial(load<SslMethod>(id, toml), views, seed) {}
+
+  MethodTrial& build() {
+    testing::MethodTrial::build();
+    return *this;
+  }
 };
 
 // For comparisons with vectors: that of the file's README in single precision.

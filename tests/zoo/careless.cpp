@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -685,6 +686,12 @@ class LeavesThread final : public gh::Evaluator {
   }
 };
 
+class EndsProcess final : public gh::Evaluator {
+ public:
+  explicit EndsProcess(const gh::Params&) {}
+  void evaluate(gh::Evaluation&) override { std::raise(SIGSEGV); }
+};
+
 class OddMetric final : public gh::Evaluator {
  public:
   explicit OddMetric(const gh::Params&) {}
@@ -782,6 +789,7 @@ constexpr gh::Component kComponents[] = {
     careless<Remembers>("remembers"),
     careless<GradientsOff>("gradients_off"),
     careless<LeavesThread>("leaves_thread"),
+    careless<EndsProcess>("ends_process"),
     careless<OddMetric>("odd_metric"),
     careless<Ragged>("ragged"),
     careless<GivesUp>("gives_up"),
