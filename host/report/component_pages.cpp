@@ -141,9 +141,9 @@ std::string component_html(const Component& c) {
       out += fmt::format("<p class=\"of\">{}: {}</p>\n", name, escape_html(c.text(key)));
   if (const std::vector<Row> rows = parameters_of(c); !rows.empty())
     out += html_table(Row{"parameter", "default", "kind", "meaning"}, rows);
-  out +=
-      html_folded("For a recipe",
-                  fmt::format("<pre>{}</pre>", escape_html(c.about->at("toml").get<std::string>())));
+  out += html_folded(
+      "For a recipe",
+      fmt::format("<pre>{}</pre>", escape_html(c.about->at("toml").get<std::string>())));
   return out + "</section>\n";
 }
 

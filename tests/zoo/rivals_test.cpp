@@ -19,7 +19,8 @@ struct Report final : gh::AssignReport {
 
 }  // namespace
 
-TEST_CASE("two plugins whose insides have the same names do not meet, nor end with their registry") {
+TEST_CASE(
+    "two plugins whose insides have the same names do not meet, nor end with their registry") {
   const at::Tensor x = at::ones({2, 3}, at::kDouble).requires_grad_();
   at::Tensor doubled, tripled;
   {
