@@ -106,6 +106,8 @@ case ${1:-} in --wheel | --test | --test-all)
 esac
 if [ "${1:-}" = --test-all ] && command -v apt-get >/dev/null; then
   install_packages clang-14 libclang-rt-14-dev clang-tidy-14
+  # What the libraries export, with its types, is held against an earlier release.
+  install_packages abigail-tools
   # A Slurm that a test starts and stops.
   install_packages slurm-wlm munge
 fi
