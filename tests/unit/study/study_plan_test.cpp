@@ -39,6 +39,7 @@ struct Planned {
                               .directory = directory,
                               .scale = "",
                               .plugins = {},
+                              .plugin_rules = {},
                               .data = facts,
                               .plugin_of =
                                   [](gh_kind, const std::string& id) {
@@ -296,6 +297,7 @@ TEST_CASE("all data that are missing are told at once, with who needs them") {
                             .directory = p.directory,
                             .scale = "",
                             .plugins = {},
+                            .plugin_rules = {},
                             .data = facts,
                             .plugin_of = {},
                             .builds = Builds::by_version};
