@@ -142,7 +142,13 @@ Recipe load_scaled(const LoadWith& load, Catalog& catalog, const Scale& scale, D
   }
   Scaled scaled = scale_recipe(whole, catalog, scale);
   keys = std::move(scaled.keys);
-  return load(scaled.overrides, out);
+  Recipe shrunk = load(scaled.overrides, out);
+  if (out.has_errors() || scale.overrides.empty()) return shrunk;
+  // What its overrides changed on top.
+  for (Difference& d : numeric_differences(whole.resolved, shrunk.resolved))
+    if (std::none_of(keys.begin(), keys.end(), [&](const Difference& k) { return k.key == d.key; }))
+      keys.push_back(std::move(d));
+  return shrunk;
 }
 
 Recipe load_scaled_recipe(const std::filesystem::path& file, std::vector<std::string> overrides,

@@ -133,6 +133,9 @@ TEST_CASE("a scale shrinks every row, says so, and its own mistakes are told as 
   CHECK(rows[0].recipe.integer("harmonize.warm_up") == 25);
   CHECK(rows[0].recipe.integer("backbone.width") == 32);
   CHECK_THAT(rows[0].scaled, Contains("train.epochs: 100 → 50"));
+  const Scale fewer{.name = "fewer", .epochs = 0.5, .width = 1, .overrides = {"data.samples=20"}};
+  CHECK_THAT(s.rows(kBase, &fewer)[0].scaled,
+             Contains("train.epochs: 100 → 50") && Contains("data.samples: 100 → 20"));
   CHECK(rows[1].recipe.integer("train.epochs") == 50);
   const Scale wrong{.name = "wrong", .epochs = 0.5, .width = 1, .overrides = {"data.sample=1"}};
   CHECK_THAT(s.mistakes(kBase, 1, &wrong),
