@@ -56,7 +56,7 @@ DataFindings read_everything(const SampleSet& set, int threads,
   DataFindings out;
   if (!set.pictures()) {  // vectors were read when the set was opened
     for (const auto& [index, reason] : set.unreadable())
-      out.unreadable.push_back(fmt::format("sample {}: {}", set.position(index), reason));
+      out.unreadable.push_back(fmt::format("{}: {}", set.label(index), reason));
     return out;
   }
   Shared shared;

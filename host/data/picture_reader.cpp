@@ -9,8 +9,8 @@ namespace gh::host {
 const InterleavedImage& PictureReader::read(const SampleSet& set, int64_t index) {
   picture_.height = picture_.width = 0;
   set.read(index, *this);
-  require(picture_.height > 0, ErrorCode::internal, "sample ", set.position(index),
-          ": the data set handed over no sample");
+  if (picture_.height == 0)
+    fail(ErrorCode::internal, set.label(index), ": the data set handed over no sample");
   return picture_;
 }
 

@@ -52,7 +52,7 @@ InterleavedImage interleaved(const uint8_t* planes, int height, int width) {
 }
 
 std::string caption_of(const SampleSet& set, int64_t index, const InterleavedImage& picture) {
-  std::string text = fmt::format("sample {}", set.position(index));
+  std::string text = set.label(index);
   if (set.target_kind() == TargetKind::classes) {
     const int64_t label = set.targets().data_ptr<int64_t>()[index];
     const int64_t count = set.class_counts().data_ptr<int64_t>()[label];

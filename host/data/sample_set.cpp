@@ -9,6 +9,7 @@
 #include <ATen/ops/bincount.h>
 #include <ATen/ops/empty.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ Probe probe_samples(const SampleSet& set) {
       return probe;
     } catch (const Error& error) {
       if (is_unreadable(error) && i + 1 < std::min(kTries, set.size())) continue;
-      fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what());
+      fail(error.code(), "split '", set.name(), "', ", set.label(i), ": ", error.what());
     }
   }
 }
@@ -109,7 +110,7 @@ std::map<int64_t, std::string> read_all(const SampleSet& set, RowSink& sink, boo
       if (is_unreadable(error) && skip)
         unreadable.emplace(i, error.what());
       else
-        fail(error.code(), "split '", set.name(), "', sample ", set.position(i), ": ", error.what(),
+        fail(error.code(), "split '", set.name(), "', ", set.label(i), ": ", error.what(),
              is_unreadable(error) ? kAboutUnreadable : "");
     }
   }
@@ -259,6 +260,14 @@ std::string SampleSet::chosen_fingerprint() const {
 
 int64_t SampleSet::position(int64_t index) const {
   return chosen_.defined() ? chosen_.data_ptr<int64_t>()[index] : index;
+}
+
+std::string SampleSet::label(int64_t index) const {
+  std::string text = fmt::format("sample {}", position(index));
+  // Asked for here and not when the set is opened: few samples are ever spoken of.
+  if (auto* named = static_cast<NamedSplit*>(split_->query(NamedSplit::kId)))
+    text += fmt::format(" ({})", printable(named->name(position(index))));
+  return text;
 }
 
 void SampleSet::require_readable(int64_t index) const {

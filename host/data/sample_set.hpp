@@ -65,6 +65,8 @@ class SampleSet {
   std::optional<Columns> columns(int64_t index) const;
   void read(int64_t index, SampleSink& sink) const { split_->read(position(index), sink); }
   int64_t position(int64_t index) const;
+  // Any thread. "sample 7", and what the data set calls it: "sample 7 (cats/12.png)".
+  std::string label(int64_t index) const;
 
  private:
   void thin_by(const LongTail& law);

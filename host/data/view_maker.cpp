@@ -36,8 +36,7 @@ void ViewMaker::make(int64_t index, int64_t epoch, double weight, std::span<void
       require(made_, ErrorCode::internal, "the data set handed over no sample");
     }
   } catch (const Error& error) {
-    fail(error.code(), "split '", set_.name(), "', sample ", set_.position(index), ": ",
-         error.what());
+    fail(error.code(), "split '", set_.name(), "', ", set_.label(index), ": ", error.what());
   }
 }
 

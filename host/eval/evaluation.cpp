@@ -257,9 +257,10 @@ std::function<void(const std::string&)> EvaluationRun::teller() {
 }
 
 void* EvaluationRun::query(const char* interface_id) {
-  return std::string_view(interface_id) == EvaluationServices::kId
-             ? static_cast<EvaluationServices*>(this)
-             : nullptr;
+  const std::string_view id = interface_id;
+  if (id == EvaluationServices::kId) return static_cast<EvaluationServices*>(this);
+  if (id == EvaluationFiles::kId) return static_cast<EvaluationFiles*>(this);
+  return nullptr;
 }
 
 std::string EvaluationRun::png(std::string_view split, int64_t sample, int side) {
@@ -308,6 +309,24 @@ void EvaluationRun::picture(std::string_view name, std::string_view caption, std
           "' is ", mime, "; reports show image/svg+xml and image/png");
   pictures_.push_back(
       {std::string(name), std::string(caption), std::string(mime), std::string(bytes)});
+}
+
+void EvaluationRun::file(std::string_view name, std::string_view extension,
+                         std::string_view caption, std::string_view bytes) {
+  const auto made_of = [](std::string_view text, std::string_view letters) {
+    return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
+  };
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  require(made_of(name, kLetters), ErrorCode::invalid_param, "file '", name,
+          "': a name is made of [a-z0-9_]");
+  // What a result is read from has that ending.
+  require(made_of(extension, kLetters.substr(0, 36)) && extension != "json",
+          ErrorCode::invalid_param, "file '", name, "': the extension '", extension,
+          "' is not of [a-z0-9], or \"json\"");
+  for (const RunDirectory::File& other : files_)
+    require(other.name != name, ErrorCode::invalid_param, "file '", name, "' was given twice");
+  files_.push_back(
+      {std::string(name), std::string(extension), std::string(caption), std::string(bytes)});
 }
 
 void EvaluationRun::say(Severity severity, std::string_view message) {

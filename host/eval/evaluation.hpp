@@ -45,7 +45,7 @@ struct EvaluationSource {
 
 // Tensors are handles that anybody can write through, so an evaluator gets copies of what others
 // read: features, targets, class counts. They go with the EvaluationRun.
-class EvaluationRun final : public Evaluation, private EvaluationServices {
+class EvaluationRun final : public Evaluation, private EvaluationServices, private EvaluationFiles {
  public:
   EvaluationRun(EvaluationSource source, std::string evaluator);
 
@@ -75,6 +75,7 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
   // Results so far: {"metrics": […], "tables": […]} and pictures.
   const nlohmann::ordered_json& results() const { return results_; }
   const std::vector<RunDirectory::Picture>& pictures() const { return pictures_; }
+  const std::vector<RunDirectory::File>& files() const { return files_; }
   // Fingerprints of the splits that were asked for.
   const std::map<std::string, std::string>& splits() const { return used_; }
 
@@ -82,6 +83,8 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
   std::string png(std::string_view split, int64_t sample, int side) override;
   at::Tensor positions(std::string_view split, std::string_view file) override;
   std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) override;
+  void file(std::string_view name, std::string_view extension, std::string_view caption,
+            std::string_view bytes) override;
 
   // What a rank tells the others before they do something together.
   enum class Going : int64_t { on, done, failed, stopped };
@@ -107,6 +110,7 @@ class EvaluationRun final : public Evaluation, private EvaluationServices {
   std::map<std::string, std::string> used_;
   nlohmann::ordered_json results_;
   std::vector<RunDirectory::Picture> pictures_;
+  std::vector<RunDirectory::File> files_;
 };
 
 }  // namespace gh::host

@@ -148,8 +148,10 @@ at::Tensor Harmonizer::logits(const at::Tensor& z) const {
                                                      : unit_rows(z).matmul(points_.t());
 }
 
-AssignRequest Harmonizer::request_for(const at::Tensor& logits, const at::Tensor& indices) const {
+AssignRequest Harmonizer::request_for(const at::Tensor& logits, const at::Tensor& indices,
+                                      const Random& random) const {
   AssignRequest request;
+  request.random = random;
   request.differentiable = plan_.targets == HarmonizePlan::Targets::joint;
   const at::Tensor shown = plan_.allocate == HarmonizePlan::Allocate::logits
                                ? logits
@@ -170,12 +172,13 @@ at::Tensor Harmonizer::own_rows(const at::Tensor& targets, const AssignRequest& 
   return (request.differentiable ? targets : targets.detach()).narrow(0, rank_ * rows, rows);
 }
 
-bool Harmonizer::allocate(View& first, View& second, const at::Tensor& indices) {
+bool Harmonizer::allocate(View& first, View& second, const at::Tensor& indices,
+                          const Random& random) {
   const int64_t rows = first.logits.size(0);
   const bool both = plan_.directions == HarmonizePlan::Directions::both;
   AssignRequest of_first;
-  if (both) of_first = request_for(first.logits, indices);
-  const AssignRequest of_second = request_for(second.logits, indices);
+  if (both) of_first = request_for(first.logits, indices, random.fork("first"));
+  const AssignRequest of_second = request_for(second.logits, indices, random.fork("second"));
   if (!all_finite(of_second.logits) || (both && !all_finite(of_first.logits))) return false;
 
   LoggedReport report(log_);
@@ -198,7 +201,7 @@ bool Harmonizer::allocate(View& first, View& second, const at::Tensor& indices) 
 }
 
 at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices,
-                            bool track, int64_t epoch) {
+                            bool track, int64_t epoch, const Random& random) {
   const double w = weight(epoch);
   if (w == 0) {
     at::NoGradGuard no_grad;
@@ -208,7 +211,7 @@ at::Tensor Harmonizer::term(const at::Tensor& z1, const at::Tensor& z2, const at
   View first{.logits = logits(z1), .targets = {}};
   View second{.logits = logits(z2), .targets = {}};
   // The step then fails as one with a loss that is not finite, which leaves a record of it.
-  if (!allocate(first, second, indices))
+  if (!allocate(first, second, indices, random))
     return at::full({}, std::numeric_limits<double>::quiet_NaN(), z1.options());
   at::Tensor loss = cross_entropy(second.targets, first.logits, plan_.temperature);
   if (first.targets.defined())

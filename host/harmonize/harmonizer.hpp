@@ -83,8 +83,9 @@ class Harmonizer {
   // w·L_GH of the batch, or an exact zero during the warm-up and where GH is a projector only.
   // `indices` are positions in the training set. Not finite when the embeddings are not; then
   // nothing is remembered of them.
+  // `random` is for the allocator, and the same on all ranks.
   at::Tensor term(const at::Tensor& z1, const at::Tensor& z2, const at::Tensor& indices, bool track,
-                  int64_t epoch);
+                  int64_t epoch, const Random& random = Random(0));
 
   // What the method's own loss compares in this epoch: the embedding itself, or its logits.
   bool projects(int64_t epoch) const;
@@ -112,10 +113,11 @@ class Harmonizer {
     at::Tensor targets;  // [B, K], of this rank's rows
   };
   at::Tensor logits(const at::Tensor& z) const;
-  AssignRequest request_for(const at::Tensor& logits, const at::Tensor& indices) const;
+  AssignRequest request_for(const at::Tensor& logits, const at::Tensor& indices,
+                            const Random& random) const;
   at::Tensor own_rows(const at::Tensor& targets, const AssignRequest& request, int64_t rows) const;
   // Targets of both views, or of the second only; false when logits are not finite.
-  bool allocate(View& first, View& second, const at::Tensor& indices);
+  bool allocate(View& first, View& second, const at::Tensor& indices, const Random& random);
   at::Tensor of_all_ranks(const at::Tensor& rows) const;
   void track(const at::Tensor& t, const at::Tensor& indices, int64_t epoch);
 

@@ -91,7 +91,7 @@ Schema read_level(const gh_param_v1* params, std::size_t count, std::size_t stri
 ParamSpec read_param(const gh_param_v1& from, std::size_t stride, const std::string& path,
                      int depth) {
   ParamSpec to;
-  if (from.kind < GH_PARAM_BOOL || from.kind > GH_PARAM_TABLE)
+  if (from.kind < GH_PARAM_BOOL || from.kind > GH_PARAM_PATH_LIST)
     bad(path, fmt::format("unknown kind {}", from.kind));
   to.kind = static_cast<gh_param_kind>(from.kind);
   to.name = from.name;
@@ -183,6 +183,8 @@ std::string ParamSpec::kind_name() const {
     case GH_PARAM_STRING_LIST:
       return choices.empty() ? "list of strings"
                              : fmt::format("list of {}", fmt::join(choices, ", "));
+    case GH_PARAM_PATH_LIST:
+      return "list of paths";
     case GH_PARAM_TABLE:
       return "table";
   }

@@ -38,6 +38,7 @@ ParamSpec element_of(const ParamSpec& list) {
   element.default_value.reset();
   element.kind = list.kind == GH_PARAM_INT_LIST     ? GH_PARAM_INT
                  : list.kind == GH_PARAM_FLOAT_LIST ? GH_PARAM_FLOAT
+                 : list.kind == GH_PARAM_PATH_LIST  ? GH_PARAM_PATH
                  : list.choices.empty()             ? GH_PARAM_STRING
                                                     : GH_PARAM_CHOICE;
   return element;

@@ -57,7 +57,7 @@ class ResolvedParams final : public Params {
     return get(name, {GH_PARAM_FLOAT_LIST}).reals;
   }
   std::span<const std::string_view> texts(std::string_view name) const override {
-    return get(name, {GH_PARAM_STRING_LIST}).texts;
+    return get(name, {GH_PARAM_STRING_LIST, GH_PARAM_PATH_LIST}).texts;
   }
   const Params& table(std::string_view name) const override {
     return *get(name, {GH_PARAM_TABLE}).table;

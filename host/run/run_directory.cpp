@@ -237,7 +237,7 @@ void RunDirectory::log(std::string_view line) {
 }
 
 void RunDirectory::write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures,
-                                std::optional<double> seconds) {
+                                std::optional<double> seconds, const std::vector<File>& files) {
   if (!written_) return;
   fs::create_directories(path_ / "results");
   const std::string moment = result["moment"];
@@ -254,6 +254,11 @@ void RunDirectory::write_result(nlohmann::ordered_json result, const std::vector
                                   {"caption", picture.caption},
                                   {"mime", picture.mime},
                                   {"file", file}});
+  }
+  for (const File& each : files) {
+    const std::string file = fmt::format("{}-{}.{}", stem, slug(each.name), each.extension);
+    write_text(file, each.bytes);
+    result["files"].push_back({{"name", each.name}, {"caption", each.caption}, {"file", file}});
   }
   if (seconds)
     append_line(timing_,

@@ -69,8 +69,11 @@ class RunDirectory {
   struct Picture {
     std::string name, caption, mime, bytes;
   };
+  struct File {
+    std::string name, extension, caption, bytes;
+  };
   void write_result(nlohmann::ordered_json result, const std::vector<Picture>& pictures,
-                    std::optional<double> seconds = {});
+                    std::optional<double> seconds = {}, const std::vector<File>& files = {});
   // "tsne at end, epoch 160: …" of each result that has an "error", those made afterwards aside.
   std::vector<std::string> failed_results() const;
 

@@ -111,7 +111,8 @@ std::string Evaluators::evaluate(RunDirectory& directory, std::size_t evaluator,
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - started;
   if (error.empty()) {
     whole.update(evaluation.results());
-    directory.write_result(std::move(whole), evaluation.pictures(), spent.count());
+    directory.write_result(std::move(whole), evaluation.pictures(), spent.count(),
+                           evaluation.files());
   } else {
     whole["error"] = error;
     parts_.log.say(Severity::warning, error);

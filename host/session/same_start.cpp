@@ -16,7 +16,8 @@ std::set<std::string> free_keys(const Recipe& recipe, const Registry& registry) 
                                "ranks.timeout", "train.threads",  "train.device"};
   const Slot& data = recipe.slot("data");
   for (const ParamSpec& param : registry.info(data.kind, data.id).schema)
-    if (param.kind == GH_PARAM_PATH) out.insert("data." + param.name);
+    if (param.kind == GH_PARAM_PATH || param.kind == GH_PARAM_PATH_LIST)
+      out.insert("data." + param.name);
   return out;
 }
 

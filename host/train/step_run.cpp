@@ -56,7 +56,8 @@ void StepRun::backward(const at::Tensor& loss) {
 at::Tensor StepRun::harmonize(const at::Tensor& z1, const at::Tensor& z2,
                               const HarmonizeOptions& options) {
   if (!parts_.harmonizer) return at::zeros({}, z1.options().requires_grad(false));
-  return parts_.harmonizer->term(z1, z2, batch_->indices, options.track != 0, parts_.epoch);
+  return parts_.harmonizer->term(z1, z2, batch_->indices, options.track != 0, parts_.epoch,
+                                 parts_.random ? parts_.random() : Random(0));
 }
 
 void StepRun::reduce_gradients() {

@@ -13,6 +13,7 @@
 #include "gh/ssl.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -32,7 +33,8 @@ class StepRun final : public Step, private Projection {
     GradientReducer* reducer;  // null with one rank
     LossScaler& scaler;
     Ranks& ranks;
-    int64_t epoch;  // of the stage: GH counts these
+    int64_t epoch;                             // of the stage: GH counts these
+    std::function<Random()> random = nullptr;  // for assignments of the call under way
   };
   StepRun(const Parts& parts, int64_t calls);
 

@@ -370,7 +370,8 @@ Trainer::Next Trainer::run_step(int64_t calls, double rate, Pace& pace) {
                 .reducer = reducer_.get(),
                 .scaler = scaler_,
                 .ranks = parts_.ranks,
-                .epoch = position_.epochs},
+                .epoch = position_.epochs,
+                .random = [this] { return parts_.host.random("allocator.assign"); }},
                calls);
   Notebook& notebook = parts_.notebook;
   std::optional<LoadedBatch> batch;

@@ -57,6 +57,7 @@ SampleSink::~SampleSink() = default;
 Split::~Split() = default;
 std::vector<std::string> Split::class_names() const { return {}; }
 void* Split::query(const char*) { return nullptr; }
+NamedSplit::~NamedSplit() = default;
 Notices::~Notices() = default;
 void Notices::missing(std::string_view message) { fail(ErrorCode::missing_data, message); }
 SpeakingDataset::~SpeakingDataset() = default;
@@ -69,6 +70,7 @@ void* Backbone::query(const char*) { return nullptr; }
 
 Evaluation::~Evaluation() = default;
 EvaluationServices::~EvaluationServices() = default;
+EvaluationFiles::~EvaluationFiles() = default;
 Evaluator::~Evaluator() = default;
 void Evaluator::check(const EvalFacts&, Complaints&) const {}
 void* Evaluator::query(const char*) { return nullptr; }

@@ -24,8 +24,9 @@ struct FakeSet : Dataset {
   TargetKind kind = TargetKind::classes;
   at::Tensor given_targets = {};  // in place of the labels
   std::vector<std::string> names = {};
+  std::function<std::string(int64_t)> name = {};  // of a sample
 
-  class FakeSplit final : public Split {
+  class FakeSplit final : public Split, private NamedSplit {
    public:
     explicit FakeSplit(const FakeSet& set) : set_(set) {}
     int64_t size() const override { return set_.size; }
@@ -39,8 +40,12 @@ struct FakeSet : Dataset {
     std::vector<int64_t> sample_shape() const override { return set_.shape; }
     void read(int64_t index, SampleSink& sink) const override { set_.give(index, sink); }
     std::string fingerprint() const override { return "fake"; }
+    void* query(const char* id) override {
+      return set_.name && std::string_view(id) == kId ? static_cast<NamedSplit*>(this) : nullptr;
+    }
 
    private:
+    std::string name(int64_t index) const override { return set_.name(index); }
     const FakeSet& set_;
   };
   std::vector<std::string> splits() const override { return {"train"}; }

@@ -92,9 +92,9 @@ std::string FileSplit::fingerprint() const {
   return fingerprint_;
 }
 
-std::string FileSplit::file(int64_t index) const {
-  return root_ + "/" + std::string(samples_.paths[index]);
-}
+std::string FileSplit::name(int64_t index) const { return std::string(samples_.paths[index]); }
+
+std::string FileSplit::file(int64_t index) const { return root_ + "/" + name(index); }
 
 std::string FileSplit::target_text(int64_t index) const {
   std::array<char, 32> text;

@@ -7,6 +7,7 @@
 
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace image_files {
@@ -30,7 +31,7 @@ Coverage coverage_from(const gh::Params& params);
 at::Tensor to_tensor(const std::vector<int64_t>& labels);
 at::Tensor to_tensor(const std::vector<double>& targets);
 
-class FileSplit final : public gh::Split {
+class FileSplit final : public gh::Split, private gh::NamedSplit {
  public:
   FileSplit(std::string root, Samples samples, Listing listing, Coverage coverage);
   void tell_coverage(std::string_view split, gh::Notices& notices) const;
@@ -42,8 +43,14 @@ class FileSplit final : public gh::Split {
   std::vector<int64_t> sample_shape() const override { return {}; }
   void read(int64_t index, gh::SampleSink& sink) const override;
   std::string fingerprint() const override;
+  void* query(const char* interface_id) override {
+    return std::string_view(interface_id) == NamedSplit::kId ? static_cast<NamedSplit*>(this)
+                                                             : nullptr;
+  }
 
  private:
+  // Relative to the root.
+  std::string name(int64_t index) const override;
   std::string file(int64_t index) const;
   std::string target_text(int64_t index) const;
 

@@ -4,6 +4,7 @@
 #include "gh/error.hpp"
 #include "gh/host.hpp"
 #include "gh/params.hpp"
+#include "gh/random.hpp"
 #include "gh/state.hpp"
 #include "gh/tensor.hpp"
 
@@ -43,6 +44,8 @@ struct AssignRequest {
   at::Tensor labels;
   // Gradients must flow from targets to logits.
   bool differentiable = false;
+  // Keyed by seed, stage, step and view; the same on all ranks. Since 1.1.
+  Random random{0};
 };
 
 // Host to plugin; later minors append.

@@ -55,6 +55,16 @@ class GH_API Split {
   virtual void* query(const char* interface_id);
 };
 
+// Optional, found by Split::query(NamedSplit::kId): what samples are called, such as the path of a
+// file below the root, for previews and messages. Since 1.1.
+class GH_API NamedSplit {
+ public:
+  static constexpr const char* kId = "gh.named_split.v1";
+  virtual ~NamedSplit();
+  // Any thread.
+  virtual std::string name(int64_t index) const = 0;
+};
+
 class GH_API Dataset {
  public:
   virtual ~Dataset();

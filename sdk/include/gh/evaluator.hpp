@@ -107,6 +107,18 @@ class GH_API EvaluationServices {
   virtual std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) = 0;
 };
 
+// Optional, found by Evaluation::query(EvaluationFiles::kId): results that are neither number, table
+// nor picture, such as features or a list of errors. Training thread. Since 1.1.
+class GH_API EvaluationFiles {
+ public:
+  static constexpr const char* kId = "gh.evaluation.files.v1";
+  virtual ~EvaluationFiles();
+  // Becomes <result>-<name>.<extension> in the run's directory, and the result names it. `name` as
+  // that of a metric, once; `extension` is of [a-z0-9].
+  virtual void file(std::string_view name, std::string_view extension, std::string_view caption,
+                    std::string_view bytes) = 0;
+};
+
 // Valid during evaluate(). Training thread.
 class GH_API Evaluation {
  public:

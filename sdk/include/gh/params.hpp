@@ -113,6 +113,10 @@ constexpr Param reals(const char* name, const char* default_toml, const char* do
 constexpr Param texts(const char* name, const char* default_toml, const char* doc) {
   return make_param(GH_PARAM_STRING_LIST, name, default_toml, doc);
 }
+// Each as path() has it. Since 1.1.
+constexpr Param paths(const char* name, const char* default_toml, const char* doc) {
+  return make_param(GH_PARAM_PATH_LIST, name, default_toml, doc);
+}
 template <std::size_t N>
 constexpr Param table(const char* name, const char* default_toml, const char* doc,
                       const Param (&fields)[N]) {

@@ -43,7 +43,8 @@ enum gh_param_kind {
   GH_PARAM_INT_LIST = 7,
   GH_PARAM_FLOAT_LIST = 8,
   GH_PARAM_STRING_LIST = 9,
-  GH_PARAM_TABLE = 10
+  GH_PARAM_TABLE = 10,
+  GH_PARAM_PATH_LIST = 11 /* since 1.1 */
 };
 
 /* Flags of a parameter. Bounds hold for a number or for every element of a list of numbers. */

@@ -24,6 +24,16 @@ TEST_CASE("vectors and small pictures live in memory, files do not") {
   CHECK((!files.in_memory() && files.pictures()));
 }
 
+TEST_CASE("a sample is spoken of by its position in the split, and by its name where it has one") {
+  FakeSet set = test::vectors(9, 3);
+  CHECK(set.samples().label(4) == "sample 4");
+  set.name = [](int64_t i) { return "cats/" + std::to_string(i) + "\x1b.png"; };
+  const SampleSet thinned =
+      SampleSet::open(set, "train", 0, LongTail{.law = "counts", .counts = {1, 1, 1}});
+  const std::string at = std::to_string(thinned.position(2));
+  CHECK(thinned.label(2) == "sample " + at + " (cats/" + at + "\\x1b.png)");
+}
+
 TEST_CASE("pictures in memory are transposed planes of what the data set gave") {
   const FakeSet drawn = test::small_pictures(3, 17);
   const SampleSet set = drawn.samples();

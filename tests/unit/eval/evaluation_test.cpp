@@ -5,6 +5,7 @@
 #include "support/temporary_directory.hpp"
 
 #include "gh/interrupt.hpp"
+#include "gh/query.hpp"
 #include "gh/testing/fake_host.hpp"
 
 #include <ATen/ops/cat.h>
@@ -224,6 +225,21 @@ TEST_CASE("an encoder from a file has no embedding to evaluate") {
   CHECK(run.features({.split = "train"}).x.defined());
   CHECK_THROWS_WITH(run.features({.level = FeatureLevel::embedding, .split = "train"}),
                     Catch::Contains("projector"));
+}
+
+TEST_CASE("files of an evaluator have names of their own that lead nowhere else") {
+  Fixture f;
+  EvaluationRun run = f.run();
+  auto* files = gh::query<EvaluationFiles>(static_cast<Evaluation&>(run));
+  REQUIRE(files != nullptr);
+  files->file("features", "npy", "all of them", std::string_view("a\0b", 3));
+  REQUIRE(run.files().size() == 1);
+  CHECK(run.files()[0].bytes == std::string("a\0b", 3));
+  CHECK_THROWS_WITH(files->file("features", "txt", "", ""), Catch::Contains("given twice"));
+  CHECK_THROWS_WITH(files->file("../x", "txt", "", ""), Catch::Contains("[a-z0-9_]"));
+  CHECK_THROWS_WITH(files->file("x", "a/b", "", ""), Catch::Contains("extension"));
+  CHECK_THROWS_WITH(files->file("x", "json", "", ""), Catch::Contains("json"));
+  CHECK(run.files().size() == 1);
 }
 
 TEST_CASE("services: a picture, positions from a file, an encoder of its own") {

@@ -269,6 +269,27 @@ TEST_CASE(
   CHECK(test::largest_difference(harmonizer.tracker().table(), log_q(z1).exp()) < 1e-6);
 }
 
+TEST_CASE("an allocator draws from what the call is given, otherwise for each view") {
+  Toy toy;
+  struct Drawing final : Allocator {
+    std::vector<double> drawn;
+    at::Tensor assign(const AssignRequest& request, AssignReport&) override {
+      Random random = request.random;
+      drawn.push_back(random.uniform());
+      return at::full_like(request.logits, 0.25);
+    }
+  } drawing;
+  Harmonizer harmonizer({.ramp = 0}, toy.points, drawing, {}, 16, at::kDouble, kQuiet);
+  const at::Tensor z = at::randn({16, 2}, at::kDouble);
+  for (const uint64_t key : {1, 2, 1})
+    harmonizer.term(z, z, at::arange(16, at::kLong), false, 0, Random(key));
+  REQUIRE(drawing.drawn.size() == 6);
+  CHECK(drawing.drawn[0] != drawing.drawn[1]);
+  CHECK(drawing.drawn[0] != drawing.drawn[2]);
+  CHECK(drawing.drawn[0] == drawing.drawn[4]);
+  CHECK(drawing.drawn[1] == drawing.drawn[5]);
+}
+
 TEST_CASE("constant targets carry no gradient back into an allocator that has one") {
   Toy toy;
   struct Owner final : Allocator {

@@ -256,6 +256,29 @@ TEST_CASE("paths become absolute: from their file, from the working directory, f
   CHECK(resolved("", {"/recipes/r.toml", 1, 1}) == "/recipes/sub");  // the default
 }
 
+TEST_CASE("each path of a list is a path of its own") {
+  const gh::Param params[] = {gh::paths("roots", "[\"sub\"]", "")};
+  const Schema schema = read_schema(params);
+  CHECK(schema[0].kind_name() == "list of paths");
+  const auto resolved = [&](const char* text) {
+    Diagnostics out;
+    const Table given = *parse_toml(text, "/recipes/r.toml", out);
+    const Table table = apply_schema(schema, given, {"/recipes/r.toml", 1, 1}, "data", {}, out);
+    REQUIRE_FALSE(out.has_errors());
+    const auto values = make_params(schema, table);
+    std::vector<std::string> found;
+    for (const std::string_view each : values->texts("roots")) found.emplace_back(each);
+    return found;
+  };
+  setenv("HOME", "/home/tester", 1);
+  CHECK(resolved("roots = [\"a/../b\", \"~/x\", \"/abs\"]") ==
+        std::vector<std::string>{"/recipes/b", "/home/tester/x", "/abs"});
+  CHECK(resolved("") == std::vector<std::string>{"/recipes/sub"});
+  Diagnostics out;
+  apply_schema(schema, *parse_toml("roots = [\"a\", \"\"]", "r.toml", out), {}, "data", {}, out);
+  CHECK_THAT(only(out).message, Contains("expected a path"));
+}
+
 TEST_CASE("home is an error where it is needed and unknown") {
   const gh::Param params[] = {gh::path("root", nullptr, "")};
   Table given;

@@ -113,6 +113,7 @@ static_assert(GH_PARAM_BOOL == 1 && GH_PARAM_INT == 2 && GH_PARAM_FLOAT == 3 &&
               GH_PARAM_STRING == 4);
 static_assert(GH_PARAM_CHOICE == 5 && GH_PARAM_PATH == 6 && GH_PARAM_INT_LIST == 7);
 static_assert(GH_PARAM_FLOAT_LIST == 8 && GH_PARAM_STRING_LIST == 9 && GH_PARAM_TABLE == 10);
+static_assert(GH_PARAM_PATH_LIST == 11);
 static_assert(GH_PARAM_HAS_MIN == 1 && GH_PARAM_HAS_MAX == 2 && GH_PARAM_MIN_OPEN == 4);
 static_assert(GH_PARAM_MAX_OPEN == 8 && GH_PARAM_OPTIONAL == 16);
 static_assert(GH_SEES_LABELS == 1 && GH_NONDETERMINISTIC == 2);
@@ -194,6 +195,7 @@ GH_AT(gh::AssignRequest, indices, 16);
 GH_AT(gh::AssignRequest, labels, 24);
 GH_AT(gh::AssignRequest, differentiable, 32);
 GH_SIZE(gh::AssignRequest, 40);
+GH_AT(gh::AssignRequest, random, 40);
 
 GH_AT(gh::FitRequest, embeddings, 0);
 GH_AT(gh::FitRequest, points, 8);
@@ -291,6 +293,8 @@ GH_PURE(Warnings);
 GH_PURE(Notices);
 GH_PURE(SpeakingDataset);
 GH_PURE(EncoderLoader);
+GH_PURE(NamedSplit);
+GH_PURE(EvaluationFiles);
 GH_PURE(Params);
 GH_PURE(State);
 GH_PURE(LayerFactory);
@@ -467,6 +471,16 @@ TEST_CASE("virtual functions keep their places") {
     check_table<T>({S(open)});
     CHECK(T::kId == std::string_view("gh.speaking_dataset.v1"));
     check_table<gh::Notices>({slot(&gh::Notices::say), slot(&gh::Notices::missing)});
+  }
+  SECTION("NamedSplit") {
+    using T = gh::NamedSplit;
+    check_table<T>({S(name)});
+    CHECK(T::kId == std::string_view("gh.named_split.v1"));
+  }
+  SECTION("EvaluationFiles") {
+    using T = gh::EvaluationFiles;
+    check_table<T>({S(file)});
+    CHECK(T::kId == std::string_view("gh.evaluation.files.v1"));
   }
   SECTION("EncoderLoader") {
     using T = gh::EncoderLoader;
