@@ -27,8 +27,10 @@ struct AllocatorFacts {
   int64_t samples = 0;
   // 0 unless the component declares GH_SEES_LABELS.
   int64_t classes = 0;
+#if GH_SDK_MINOR >= 1
   // Assignments will have AssignRequest::differentiable set. Since 1.1.
   bool differentiable = false;
+#endif
 };
 
 // Host to plugin; later minors append.
@@ -44,8 +46,10 @@ struct AssignRequest {
   at::Tensor labels;
   // Gradients must flow from targets to logits.
   bool differentiable = false;
+#if GH_SDK_MINOR >= 1
   // Keyed by seed, stage, step and view; the same on all ranks. Since 1.1.
   Random random{0};
+#endif
 };
 
 // Host to plugin; later minors append.

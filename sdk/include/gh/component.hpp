@@ -59,6 +59,7 @@ constexpr auto interface_of() {
   }
 }
 
+#if GH_SDK_MINOR >= 1
 // What tables of components say of one, beside its parameters. Null: not said. Since 1.1.
 struct ComponentFacts {
   // Where it was published: "Grill et al., NeurIPS 2020".
@@ -71,6 +72,7 @@ struct ComponentFacts {
   // What several ranks share beside gradients and the statistics of normalisation.
   const char* ranks = nullptr;
 };
+#endif
 
 struct Component : gh_component_v1 {
   constexpr Component with_flags(uint32_t more) const {
@@ -83,6 +85,7 @@ struct Component : gh_component_v1 {
     c.threads = which;
     return c;
   }
+#if GH_SDK_MINOR >= 1
   constexpr Component with_facts(const ComponentFacts& facts) const {
     Component c = *this;
     c.paper = facts.paper;
@@ -91,6 +94,7 @@ struct Component : gh_component_v1 {
     c.ranks = facts.ranks;
     return c;
   }
+#endif
 };
 static_assert(sizeof(Component) == sizeof(gh_component_v1));
 

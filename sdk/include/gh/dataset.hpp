@@ -55,6 +55,7 @@ class GH_API Split {
   virtual void* query(const char* interface_id);
 };
 
+#if GH_SDK_MINOR >= 1
 // Optional, found by Split::query(NamedSplit::kId): what samples are called, such as the path of a
 // file below the root, for previews and messages. Since 1.1.
 class GH_API NamedSplit {
@@ -64,6 +65,7 @@ class GH_API NamedSplit {
   // Any thread.
   virtual std::string name(int64_t index) const = 0;
 };
+#endif
 
 class GH_API Dataset {
  public:
@@ -76,6 +78,7 @@ class GH_API Dataset {
   virtual void* query(const char* interface_id);
 };
 
+#if GH_SDK_MINOR >= 1
 // Takes what a data set has to say while it opens.
 class GH_API Notices {
  public:
@@ -97,6 +100,7 @@ class GH_API SpeakingDataset {
   virtual std::unique_ptr<Split> open(std::string_view split, uint64_t seed,
                                       Notices& notices) const = 0;
 };
+#endif
 
 }  // namespace v1
 }  // namespace gh

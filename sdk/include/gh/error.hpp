@@ -27,7 +27,9 @@ enum class ErrorCode : int {
   unsupported = 6,    // asked for something this component cannot do
   out_of_memory = 7,
   internal = 8,     // a bug
+#if GH_SDK_MINOR >= 1
   interrupted = 9,  // somebody asked the program to stop; since 1.1
+#endif
 };
 
 // "invalid_param", "shape", … for messages and JSON.
@@ -65,6 +67,7 @@ class GH_API Complaints {
   virtual void add(std::string_view key, std::string_view message) = 0;
 };
 
+#if GH_SDK_MINOR >= 1
 // What a Complaints of SDK 1.1 can do besides; see warn().
 class GH_API Warnings {
  public:
@@ -75,6 +78,7 @@ class GH_API Warnings {
 // Says something about a recipe that will work, but perhaps not as its author thinks. `key` as in
 // Complaints::add(). Dropped where nobody listens. Since 1.1.
 GH_API void warn(Complaints& out, std::string_view key, std::string_view message);
+#endif
 
 }  // namespace v1
 }  // namespace gh

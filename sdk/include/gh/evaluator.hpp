@@ -51,6 +51,7 @@ struct Features {
   std::vector<std::string> class_names;
 };
 
+#if GH_SDK_MINOR >= 1
 // One split, before training. Never grows: it is handed over in arrays. Since 1.1.
 struct SplitFacts {
   std::string name;
@@ -59,6 +60,7 @@ struct SplitFacts {
   // With TargetKind::classes and multi, else 0.
   int64_t classes = 0;
 };
+#endif
 
 // Known once the networks are built, so that an evaluator can refuse before training. Host to
 // plugin; later minors append.
@@ -72,6 +74,7 @@ struct EvalFacts {
   // Of features at FeatureLevel::embedding.
   int64_t embedding_width = 0;
   bool multi_targets = false;
+#if GH_SDK_MINOR >= 1
   // Since 1.1. A split that cannot be opened yet is in `splits`, but not among these.
   std::vector<SplitFacts> split_facts;
   // Samples of each class, one list for each of split_facts; empty unless it has class targets.
@@ -80,14 +83,17 @@ struct EvalFacts {
   int64_t harmonize_points = 0;
   // As EvaluationServices::positions(); throws where the list cannot be read. May be empty.
   std::function<at::Tensor(std::string_view split, std::string_view file)> positions;
+#endif
 };
 
+#if GH_SDK_MINOR >= 1
 // The facts of a split; null where they are not known. Since 1.1.
 inline const SplitFacts* facts_of(const EvalFacts& facts, std::string_view split) {
   for (const SplitFacts& each : facts.split_facts)
     if (each.name == split) return &each;
   return nullptr;
 }
+#endif
 
 // What else the host does for an evaluator:
 //
@@ -107,6 +113,7 @@ class GH_API EvaluationServices {
   virtual std::shared_ptr<Encoder> fresh_encoder(std::string_view purpose) = 0;
 };
 
+#if GH_SDK_MINOR >= 1
 // Optional, found by Evaluation::query(EvaluationFiles::kId): results that are neither number, table
 // nor picture, such as features or a list of errors. Training thread. Since 1.1.
 class GH_API EvaluationFiles {
@@ -118,6 +125,7 @@ class GH_API EvaluationFiles {
   virtual void file(std::string_view name, std::string_view extension, std::string_view caption,
                     std::string_view bytes) = 0;
 };
+#endif
 
 // Valid during evaluate(). Training thread.
 class GH_API Evaluation {

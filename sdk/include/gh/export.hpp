@@ -3,4 +3,6 @@
 // visibility.
 #pragma once
 
+#include "gh/plugin.h"  // GH_SDK_MINOR
+
 #define GH_API __attribute__((visibility("default")))

@@ -47,6 +47,7 @@ struct RunFacts {
   // Samples of each class of the thinned training set; empty unless the component may see labels.
   std::vector<int64_t> class_counts;
 
+#if GH_SDK_MINOR >= 1
   // Since 1.1.
   // harmonize.mode: "reference" or "paper"; "" without [harmonize].
   std::string harmonize_mode;
@@ -60,6 +61,7 @@ struct RunFacts {
   bool sync_norm = false;
   // train.convolution, for layers of the method's own.
   std::string convolution;
+#endif
 };
 
 // Where training stands. Epochs and steps count from 0; `step` runs on over epochs within a stage.

@@ -7,6 +7,10 @@
 
 #include "gh/export.hpp"
 
+#if GH_SDK_MINOR < 1
+#error "gh/interrupt.hpp is of SDK 1.1, GH_SDK_TARGET asks for less"
+#endif
+
 namespace gh {
 inline namespace v1 {
 

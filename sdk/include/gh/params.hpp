@@ -113,10 +113,12 @@ constexpr Param reals(const char* name, const char* default_toml, const char* do
 constexpr Param texts(const char* name, const char* default_toml, const char* doc) {
   return make_param(GH_PARAM_STRING_LIST, name, default_toml, doc);
 }
+#if GH_SDK_MINOR >= 1
 // Each as path() has it. Since 1.1.
 constexpr Param paths(const char* name, const char* default_toml, const char* doc) {
   return make_param(GH_PARAM_PATH_LIST, name, default_toml, doc);
 }
+#endif
 template <std::size_t N>
 constexpr Param table(const char* name, const char* default_toml, const char* doc,
                       const Param (&fields)[N]) {

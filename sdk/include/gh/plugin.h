@@ -15,7 +15,15 @@
 #include <stdint.h>
 
 #define GH_SDK_MAJOR 1
-#define GH_SDK_MINOR 1
+/* The newest minor that a plugin uses. One that is to load in older hosts, too, defines
+ * GH_SDK_TARGET before any header of the SDK; what came later is then not declared. Since 1.1. */
+#ifndef GH_SDK_TARGET
+#define GH_SDK_TARGET 1
+#endif
+#if GH_SDK_TARGET < 0 || GH_SDK_TARGET > 1
+#error "GH_SDK_TARGET: this SDK is 1.1"
+#endif
+#define GH_SDK_MINOR GH_SDK_TARGET
 
 #define GH_MANIFEST_MAGIC UINT64_C(0x315f4d5f54534f48) /* "HOST_M_1", little endian */
 #define GH_ENTRY_SYMBOL "gh_plugin_entry_v1"
@@ -103,11 +111,13 @@ typedef struct gh_component_v1 {
   /* Rules across parameters, or null. `params` is a const gh::Params*, `complaints` a
    * gh::Complaints*. */
   void (*validate)(const void* params, void* complaints);
+#if GH_SDK_MINOR >= 1
   /* Since 1.1: what tables of components say of it, each text or null. See gh::ComponentFacts. */
   const char* paper;
   const char* views;
   const char* state;
   const char* ranks;
+#endif
 } gh_component_v1;
 
 typedef struct gh_manifest_v1 {

@@ -8,6 +8,10 @@
 #include <limits>
 #include <string>
 
+#if GH_SDK_MINOR < 1
+#error "gh/regular_file.hpp is of SDK 1.1, GH_SDK_TARGET asks for less"
+#endif
+
 namespace gh {
 inline namespace v1 {
 

@@ -10,6 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#if GH_SDK_MINOR < 1
+#error "gh/split_checks.hpp is of SDK 1.1, GH_SDK_TARGET asks for less"
+#endif
+
 namespace gh {
 inline namespace v1 {
 

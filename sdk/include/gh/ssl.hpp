@@ -131,6 +131,7 @@ inline constexpr const char* kProjects = "gh.projects.v1";
 
 // Optional, found by SslMethod::query(EncoderLoader::kId), for methods that override
 // clone_encoder(): its inverse. Since 1.1.
+#if GH_SDK_MINOR >= 1
 class GH_API EncoderLoader {
  public:
   static constexpr const char* kId = "gh.encoder_loader.v1";
@@ -139,6 +140,7 @@ class GH_API EncoderLoader {
   // after build().
   virtual void load_encoder(const Encoder& plain) = 0;
 };
+#endif
 
 class GH_API SslMethod {
  public:

@@ -24,6 +24,10 @@
 #include <cstdint>
 #include <string_view>
 
+#if GH_SDK_MINOR < 1
+#error "gh/ops/contrastive.hpp is of SDK 1.1, GH_SDK_TARGET asks for less"
+#endif
+
 namespace gh {
 inline namespace v1 {
 namespace ops {
