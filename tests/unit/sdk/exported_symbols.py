@@ -3,6 +3,7 @@
 
     exported_symbols.py LIBRARY LIST [--nm NM]    exit code 1 and the names where they differ
     exported_symbols.py LIBRARY LIST --add        appends new names to the list; it never takes one out
+    exported_symbols.py PLUGIN LIST --needs-none  exit code 1 and the names where the plugin needs one of the list
 
 Looked at are functions, variables, vtables and type information of gh::v1. Weak functions are left out: they are inline, so every
 plugin has its own, and which ones are emitted depends on the compiler's options.
@@ -23,6 +24,11 @@ def exported(library, nm):
     return {name.split("@")[0] for *_, kind, name in fields if kind in KINDS and OURS.match(name)}
 
 
+def needed(plugin, nm):
+    lines = subprocess.run([nm, "-D", "--undefined-only", plugin], check=True, capture_output=True, text=True).stdout.splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines}
+
+
 def readable(names):
     try:
         done = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True)
@@ -37,9 +43,17 @@ def main():
     parser.add_argument("list", type=pathlib.Path)
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--add", action="store_true")
+    parser.add_argument("--needs-none", action="store_true")
     options = parser.parse_args()
 
     kept = set(options.list.read_text().split()) if options.list.exists() else set()
+    if options.needs_none:
+        needs = needed(options.library, options.nm)
+        if not any(map(OURS.match, needs)):
+            sys.exit(f"{options.library} needs nothing of gh::v1: is it a plugin?")
+        if newer := sorted(needs & kept):
+            print(f"{options.library} needs what is in {options.list.name}:\n  " + "\n  ".join(readable(newer)))
+        return 1 if newer else 0
     found = exported(options.library, options.nm)
     if not found:
         sys.exit(f"{options.library} exports nothing of gh::v1: is it the library?")
