@@ -72,6 +72,11 @@ class Golden(GhhostCase):
         self.ghhost("--plugin", self.golden, "resume", "half")
         self.assertEqual(self.state(self.dir / "half"), self.state(golden))
 
+    def test_a_plugin_of_today_can_be_written_for_1_0(self):
+        old = TODAY.with_name("golden_for_1_0.so")
+        self.assertEqual(self.inspected(old)["plugin"]["fingerprint"]["sdk"], "1.0")
+        self.assertEqual(self.tensors(self.trained(old, "old")), self.tensors(self.trained(TODAY, "today")))
+
     def test_it_keeps_its_contracts(self):
         self.require_same_build()
         self.ghhost("plugins", "check", self.golden)
