@@ -26,7 +26,7 @@ enum class ErrorCode : int {
   missing_data = 5,   // a file or data set is not there; the message says where to get it
   unsupported = 6,    // asked for something this component cannot do
   out_of_memory = 7,
-  internal = 8,     // a bug
+  internal = 8,  // a bug
 #if GH_SDK_MINOR >= 1
   interrupted = 9,  // somebody asked the program to stop; since 1.1
 #endif
