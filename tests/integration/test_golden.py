@@ -77,9 +77,13 @@ class Golden(GhhostCase):
         self.assertEqual(self.inspected(old)["plugin"]["fingerprint"]["sdk"], "1.0")
         self.assertEqual(self.tensors(self.trained(old, "old")), self.tensors(self.trained(TODAY, "today")))
 
-    def test_it_keeps_its_contracts(self):
+    def test_all_of_it_is_tried_and_found_as_today(self):
+        """Two mistakes are in its source, which nobody looked for in 1.0: the check says the same of both builds."""
         self.require_same_build()
-        self.ghhost("plugins", "check", self.golden)
+        golden, today = (json.loads(self.ghhost("plugins", "check", plugin, "--json", expect=78).stdout) for plugin in (self.golden, TODAY))
+        self.assertEqual({found.split(":")[0] for found in golden["violations"]}, {"dataset/golden_circle", "evaluator/golden_length"})
+        self.assertEqual(golden["violations"], today["violations"])
+        self.assertEqual(len(golden["tried"]), 6)
 
     def test_of_another_libtorch_it_is_refused(self):
         """The note of the file itself, with one digit changed: nothing of it runs."""
