@@ -15,7 +15,6 @@
 #include "machine/busy_watch.hpp"
 #include "machine/caching_allocator.hpp"
 #include "optimize/optimizer.hpp"
-#include "plugins/conformance_checks.hpp"
 #include "plugins/registry.hpp"
 #include "recipe/schema.hpp"
 #include "recipe/toml.hpp"
@@ -23,6 +22,8 @@
 #include "weights/safetensors.hpp"
 
 #include "gh/ops/layers.hpp"
+#include "gh/testing/fake_host.hpp"
+#include "gh/testing/plugins.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -223,10 +224,10 @@ class Bench {
     for (facts.samples = 8 * a.batch; facts.samples <= 1 << 18; facts.samples *= 4) {
       facts.steps_per_epoch = facts.samples / facts.batch;
       if (labels_) facts.class_counts.assign(kClasses, facts.samples / kClasses);
-      ComplaintList complaints;
+      testing::HeardComplaints complaints;
       method_.component->check(facts, complaints);
-      if (complaints.empty()) return facts;
-      refusal = complaints.text();
+      if (complaints.text.empty()) return facts;
+      refusal = complaints.text;
     }
     throw std::runtime_error(a.method + " refuses: " + refusal);
   }
