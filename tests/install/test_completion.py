@@ -33,7 +33,7 @@ class Completion(unittest.TestCase):
 
     def test_commands_groups_and_options(self):
         self.assertEqual(self.answers("re"), ["resume", "replay", "report"])
-        self.assertEqual(self.answers("plugins", ""), ["list", "info", "check"])
+        self.assertEqual(self.answers("plugins", "s"), ["sign", "search"])
         self.assertEqual(self.answers("report", "x", "--fo"), ["--format"])
         self.assertEqual(self.answers("report", "x", "--format", ""), ["html", "markdown", "latex"])
         self.assertEqual(self.answers("--plugin", "a.so", "ver"), ["version"])
@@ -71,7 +71,7 @@ class Completion(unittest.TestCase):
             listed = " ".join(map(shlex.quote, words))
             return self.run_in("bash", "-c", f"compopt() {{ :; }}; source {SCRIPTS}/ghhost.bash; COMP_WORDS=(ghhost {listed}); "
                                f"COMP_CWORD={len(words)}; _ghhost; printf '%s\\n' \"${{COMPREPLY[@]}}\"").split()
-        self.assertEqual(offered("plugins", "in"), ["info"])
+        self.assertEqual(offered("plugins", "in"), ["info", "install"])
         # As readline takes it apart.
         self.assertEqual(offered("run", TOY, "method.id", "=", "sims"), ["simsiam"])
         self.assertEqual(offered("run", TOY, "method.id", "=", "simclr", "train.ep"), ["train.epochs="])
@@ -83,7 +83,7 @@ class Completion(unittest.TestCase):
             listed = " ".join(map(shlex.quote, words))
             return self.run_in("zsh", "-fc", "compadd() { print -l -- $texts }; _files() { print files }; "
                                f"words=(ghhost {listed}); CURRENT={len(words) + 1}; source {SCRIPTS}/_ghhost").split()
-        self.assertEqual(offered("plugins", "in"), ["info"])
+        self.assertEqual(offered("plugins", "in"), ["info", "install"])
         self.assertEqual(offered("run", TOY, "method.id=sims"), ["method.id=simsiam"])
         self.assertEqual(offered("run", "rec"), ["files"])
 
@@ -92,7 +92,7 @@ class Completion(unittest.TestCase):
         def offered(line):
             shown = self.run_in("fish", "-c", f"source {SCRIPTS}/ghhost.fish; complete -C {shlex.quote(line)}")
             return [answer.split("\t")[0] for answer in shown.splitlines()]
-        self.assertEqual(offered("ghhost plugins in"), ["info"])
+        self.assertEqual(offered("ghhost plugins in"), ["info", "install"])
         self.assertEqual(offered(f"ghhost run {TOY} method.id=sims"), ["method.id=simsiam"])
         self.assertEqual(offered("ghhost check run"), ["runs/"])
 
