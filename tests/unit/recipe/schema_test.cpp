@@ -53,7 +53,7 @@ TEST_CASE("a declaration that cannot work is refused by name") {
       {gh::integer("a-b", "1", ""), "a name has the form"},
       {gh::integer("1a", "1", ""), "a name has the form"},
       {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.kind = 0; }), "unknown kind 0"},
-      {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.kind = 11; }), "unknown kind 11"},
+      {with(gh::integer("x", "1", ""), [](gh::Param& p) { p.kind = 12; }), "unknown kind 12"},
       {gh::integer("x", "one", ""), "default one is not a TOML value"},
       {gh::integer("x", "1.5", ""), "default 1.5: expected an integer, got 1.5"},
       {gh::integer("x", "", ""), "is not a TOML value"},
