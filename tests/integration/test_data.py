@@ -116,7 +116,7 @@ train = {{ epochs = 2, batch = 4, threads = 1, optimizer = {{ id = "sgd", lr = 0
         done = self.ghhost("data", "preview", self.recipe, "--out", "sheet.html", expect=74)
         self.assertIn('loader.on_error = "skip"', done.stderr)
         self.ghhost("data", "preview", self.recipe, skip, "--out", "sheet.html")
-        self.assertIn("sample 1 (ant/1.jpg), ant", (self.dir / "sheet.html").read_text())
+        self.assertIn("sample 1 (train/ant/1.jpg), ant", (self.dir / "sheet.html").read_text())
 
     def test_files_that_a_list_names_and_nobody_has_stop_a_run_or_are_skipped(self):
         names = sorted(str(path.relative_to(self.root)) for path in self.root.glob("train/*/*.jpg"))
