@@ -5,7 +5,7 @@ Some runs of the toy, one after the other, of as many epochs as studies have. Th
 it is less still. What it is made of is the page, which is as long as the curves are: with --epochs 20000 --samples 20, epochs of half a
 millisecond, drawing 80,000 of them at the end takes 7 s beside 43 s of training. The exit code is 0 when the bar is met.
 
-  bench/study_run.py [--runs 4] [--epochs 500] [--samples 2000]
+  bench/study_run.py [--runs 4] [--epochs 500] [--samples 8000]
 """
 import argparse
 import json
@@ -60,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--epochs", type=int, default=500)
-    parser.add_argument("--samples", type=int, default=2000, help="of a class")
+    parser.add_argument("--samples", type=int, default=8000, help="of a class")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         return 0 if overhead(pathlib.Path(name), given.runs, given.epochs, given.samples) else 1
