@@ -31,6 +31,18 @@ def call(*command, cwd=None):
     return done.stdout
 
 
+class Product(unittest.TestCase):
+    def test_what_is_installed_is_built_without_the_tests(self):
+        """Tests build everything, so only this sees a library that `make install` would miss."""
+        scripts = "".join(script.read_text() for script in BUILD.rglob("cmake_install.cmake"))
+        installed = {os.path.relpath(file, BUILD) for file in re.findall(f'"({re.escape(str(BUILD))}/[^"]+)"', scripts)}
+        targets = {line.split(": ")[0] for line in call("ninja", "-C", BUILD, "-t", "targets", "all").splitlines()
+                   if "_LINKER__" in line}
+        self.assertIn("lib/libghsdk.so.1", installed & targets)
+        built = set(re.findall(r" -o (\S+)", call("ninja", "-C", BUILD, "-t", "commands", "product")))
+        self.assertEqual((installed & targets) - built, set())
+
+
 class InstalledSdk(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
